@@ -54,7 +54,9 @@ public:
     virtual duration lease_ttl(std::uint32_t /*round*/) const noexcept { return duration::max(); }
     /// Writes it for a node again: a request as it stands now, a command of its own with the
     /// script's text in place of its SHA1. False where it calls no script.
-    virtual bool write_again(std::size_t, std::uint32_t, wire::request&, time_point) const { return false; }
+    virtual bool write_again(std::size_t, std::uint32_t, wire::request&, time_point) const {
+        return false;
+    }
     /// Whether it is owed to a node whose connection breaks before it answered.
     virtual bool is_owed(std::size_t) const noexcept { return false; }
     /// What was owed to a node has gone out to it.
@@ -72,8 +74,8 @@ using list_hook = boost::intrusive::list_member_hook<
     boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
 /// One thing that a caller, or the client itself, waits for. It is alive while the engine lists it,
-/// which is until the end of the turn in which it finished, while a call of it is on its way, or its
-/// caller still may cancel it.
+/// which is until the end of the turn in which it finished, while a call of it is on its way, or
+/// its caller still may cancel it.
 class operation : public call, public recycled {
 public:
     /// Begins. Called once, by `engine::begin`.
@@ -101,7 +103,7 @@ protected:
 
 private:
     friend class engine;
-    client_parts* client_ = nullptr;
+    client_parts* client_ = nullptr;  // null before `start`
     list_hook listed_;
 };
 using operation_ptr = boost::intrusive_ptr<operation>;
@@ -109,8 +111,8 @@ using operation_ptr = boost::intrusive_ptr<operation>;
 /// A place in the queues of some nodes.
 struct place_in_queue {
     std::string id;
-    std::uint64_t ticket = 0;
-    node_mask nodes{};  ///< Where an entry may be.
+    std::uint64_t ticket = 0;  ///< 0: it has no place.
+    node_mask nodes{};         ///< Where an entry may be.
 };
 
 /// What most have not.
@@ -121,7 +123,7 @@ struct uncommon_traces {
 
 /// The traces of it, and under which key, value and place in the queues.
 struct footprint : core::traces {
-    const wire::lock_kind* kind = nullptr;
+    const wire::lock_kind* kind = nullptr;  ///< Of static storage; null where nothing was sent.
     recycled_string key;
     recycled_string value;
     slot_number slot{};     ///< Of which that is the key.
@@ -137,6 +139,7 @@ struct footprint : core::traces {
 
     /// To acquire it, or to prolong it.
     wire::lease_request request(duration ttl) const noexcept {
+        assert(kind != nullptr && ttl > duration::zero());
         return {key, value, ttl, slot, also->others};
     }
 };

@@ -26,13 +26,16 @@ connection::connection(std::size_t index, const client_options& options, transpo
       wire_(&wire),
       owner_(&owner),
       link_(options.connect_timeout),
-      parser_(limits) {}
+      parser_(limits) {
+    assert(index < options.nodes.size());
+}
 
 void connection::start(time_point now) {
     if (link_.start(now) == action::open) open(now);
 }
 
 void connection::on_open(time_point now) {
+    assert(link_.state() == phase::connecting);
     link_.opened(now);
     connecting_took_ = now - opening_since_;
     parser_.reset();
@@ -125,7 +128,7 @@ std::string connection::tell_of_distance(time_point now) const {
 }
 
 void connection::open(time_point now) {
-    assert(outgoing_.empty());
+    assert(outgoing_.empty() && link_.state() == phase::connecting);
     opening_since_ = now;
     connecting_took_ = {};
     files_complaint_.clear();
@@ -285,6 +288,7 @@ void handshake::ask_more(std::string& out, const core::record_terms& known) {
 }
 
 handshake::outcome handshake::fail(wire::failure why) {
+    assert(why.error);
     why_ = std::move(why);
     return outcome::failed;
 }
@@ -294,6 +298,7 @@ handshake::outcome handshake::fail(error_code error, std::string detail) {
 }
 
 handshake::outcome handshake::on_reply(const resp::reply& reply) {
+    assert(answered_ < said_.size());
     const step at = said_[answered_++];
     const outcome verdict =
         reply.type() == resp::reply_type::error ? on_error(at, reply) : on_answer(at, reply);

@@ -67,9 +67,9 @@ protected:
     ~connection_owner() = default;
 };
 
-/// What a session and a listener have in common: the connection is opened, greeted by a node that is
-/// never silent for `connect_timeout`, serves, and is opened again when it ended. What is said on it,
-/// they add.
+/// What a session and a listener have in common: the connection is opened, greeted by a node that
+/// is never silent for `connect_timeout`, serves, and is opened again when it ended. What is said
+/// on it, they add.
 class connection : public transport_user {
 public:
     void on_files(std::string complaint) override { files_complaint_ = std::move(complaint); }
@@ -155,12 +155,12 @@ private:
     core::reconnection link_;
     resp::parser parser_;
     core::round_trip round_trip_;
-    time_point opening_since_{};
+    time_point opening_since_{};  // of the latest connection
     duration connecting_took_{};  // zero as long as it is under way
     std::string outgoing_;
     std::string files_complaint_;
     time_point last_bytes_{};
-    bool was_ready_ = false;
+    bool was_ready_ = false;    // any connection of it
     bool opens_again_ = false;  // after `on_end`, unless it is stopped there
 };
 
@@ -248,12 +248,12 @@ private:
 
     const node_options* node_;
     const client_options* client_;
-    std::vector<step> said_;
-    std::size_t answered_ = 0;
+    std::vector<step> said_;    // in this order it is answered
+    std::size_t answered_ = 0;  // of these
     core::script_search scripts_;
     std::optional<wire::record_exchange> record_;
     greeting result_;
-    wire::failure why_;
+    wire::failure why_;  // empty unless it failed
 };
 
 }  // namespace redlock::detail

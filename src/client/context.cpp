@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "client/context.hpp"
 
+#include <cassert>
+
 namespace redlock::detail {
 
 void outcome_counts::refused(error_code why) noexcept {
+    assert(why);
     if (why == errc::contended)
         contended.add();
     else if (why == errc::no_quorum)
@@ -24,6 +27,7 @@ histogram duration_counter::get() const noexcept {
 
 client_stats read_stats(const outcome_counts& outcomes, const traffic& connections,
                         const client_options& options) {
+    assert(options.nodes.size() <= connections.nodes.size());
     client_stats s;
 #define REDLOCK_READ(member, metric, help) s.member = outcomes.member.get();
     REDLOCK_OUTCOME_COUNTERS(REDLOCK_READ)
@@ -50,6 +54,8 @@ context::context(const client_options& options, random_source& random)
       random_(&random),
       lists_(options),
       client_id_(random.fresh_owner().to_string()) {
+    assert(!options.nodes.empty() && options.nodes.size() <= max_nodes);
+    assert(!options.client_name.empty());
     for (const auto& node : options.nodes) names_.emplace_back(display_name(node));
 }
 

@@ -163,7 +163,8 @@ public:
     }
 
 private:
-    static constexpr std::int64_t lists = 512;  // a power of two
+    static constexpr std::int64_t lists = 512;
+    static_assert((lists & (lists - 1)) == 0, "a tick's list is at its remainder");
 
     // Of 2^27 ns, which is an eighth of a second.
     static std::int64_t tick_of(const timer& a) noexcept {
@@ -198,11 +199,13 @@ private:
 
     /// Sorts the next list in which somebody waits. False where nobody does.
     bool approach() noexcept {
+        assert(near_.empty());
         std::int64_t tick = near_end_;
         while (tick < near_end_ + lists && list_of(tick).empty()) ++tick;
         if (tick == near_end_ + lists) {
             if (beyond_.empty()) return false;
             tick = tick_of(*beyond_.begin());
+            assert(tick >= near_end_ + lists);
         }
         unsorted& next = list_of(tick);
         near_end_ = tick + 1;
@@ -221,7 +224,7 @@ private:
     }
 
     sorted near_;  // before that tick
-    std::int64_t near_end_ = 0;
+    std::int64_t near_end_ = 0;  // only ever rises
     std::array<unsorted, lists> waiting_;  // for the ticks from there on, each at its remainder
     sorted beyond_;                        // all later ones
 };
@@ -295,6 +298,7 @@ public:
     const outcome_counts& counts() const noexcept { return counts_; }
     /// How many leases the client holds.
     std::uint64_t leases() const noexcept {
+        assert(counts_.begun_leases.get() >= counts_.ended_leases.get());
         return counts_.begun_leases.get() - counts_.ended_leases.get();
     }
 
@@ -307,7 +311,7 @@ private:
     timers timers_;
     core::own_delay own_delay_;
     outcome_counts counts_;
-    std::uint64_t last_id_ = 0;  // of events
+    std::uint64_t last_id_ = 0;  // of events: ids rise, and none is 0
 };
 
 /// A message. Embedded in the object that it is about, so that putting it allocates nothing. The
@@ -330,11 +334,13 @@ class mailbox {
 public:
     /// Calls `send_collector()` where nobody is on the way to collect; if that throws, the message
     /// waits for the next one's. False when the box is closed: nothing was kept then, and the
-    /// message was neither delivered nor discarded. Once `close` has returned, no collector is sent.
+    /// message was neither delivered nor discarded. Once `close` has returned, no collector is
+    /// sent.
     template <class F>
     bool put(mail& m, F&& send_collector) noexcept {
         const std::lock_guard lock(mutex_);
         if (closed_) return false;
+        assert(tail_ != &m.next_ && *tail_ == nullptr);  // it is not in the box already
         m.next_ = nullptr;
         *tail_ = &m;
         tail_ = &m.next_;
@@ -378,8 +384,8 @@ private:
 
     std::mutex mutex_;
     mail* head_ = nullptr;
-    mail** tail_ = &head_;
-    bool collector_sent_ = false;
+    mail** tail_ = &head_;         // the last `next_` of the list, or `head_`: it is null
+    bool collector_sent_ = false;  // somebody is on the way to `collect`
     bool closed_ = false;
 };
 
@@ -422,6 +428,7 @@ public:
 
     /// For all of the resources; empty where the owner is in use for one of them.
     claim begin(const owner_id& owner, std::span<const std::string> resources) {
+        assert(!resources.empty());
         claim out;
         out.uses_ = std::make_unique<claim::uses>(in_use_);
         for (const std::string& one : resources) {

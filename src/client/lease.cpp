@@ -127,6 +127,7 @@ std::stop_token loss_bell::token() {
     if (source_in(word) == nullptr) {
         auto made = std::make_unique<std::stop_source>();
         const auto mine = reinterpret_cast<std::uintptr_t>(made.get());
+        assert((mine & rang) == 0);
         while (source_in(word) == nullptr) {
             if ((word & rang) != 0) made->request_stop();  // before another thread can see it
             if (!word_.compare_exchange_weak(word, mine | word, std::memory_order_acq_rel)) {
@@ -146,10 +147,12 @@ held_lease::held_lease(context& shared, lease_keeper& keeper, std::shared_ptr<le
       state_(std::move(state)),
       left_(std::move(left)),
       machine_(machine),
-      ids_(ids) {}
+      ids_(ids) {
+    assert(state_ && left_.kind != nullptr && !machine.is_lost());
+}
 
 void held_lease::begin() {
-    assert(state_ && state_->held_as == nullptr && left_.kind != nullptr);
+    assert(!over_ && state_->held_as == nullptr);
     state_->held_as = this;
     number_ = shared_->counts().begun_leases.get();
     spread(machine_);
@@ -172,10 +175,12 @@ void held_lease::spread(core::renewal& machine) const {
 }
 
 void held_lease::rearm() noexcept {
+    assert(!over_);
     shared_->arm(*this, machine_.is_lost() ? machine_.valid_until() : machine_.deadline());
 }
 
 void held_lease::on_due(time_point now) {
+    assert(!over_);
     if (machine_.is_lost()) {
         return left_behind().ends_with_validity() ? give_back(errc::lost, now)
                                                   : end(errc::lost, now);
@@ -223,6 +228,7 @@ void held_lease::shorten(duration gap, time_point now) {
 
 void held_lease::renewal_failed(error_code why, std::string said, time_point sent, time_point now,
                                 std::uint64_t random) {
+    assert(why && !is_over());
     said_.edit() = std::move(said);
     shared_->counts().renewal_failures.add();
     event failed = event_of(event_kind::renewal_failed, severity::warning, sent, now);
@@ -259,6 +265,7 @@ void held_lease::lose(time_point now) {
 
 void held_lease::end(error_code why, time_point now) {
     if (over_) return;
+    assert(state_->held_as == this);
     over_ = true;
     cancel();
     state_->held_as = nullptr;
@@ -286,6 +293,7 @@ bool held_lease::count_out() noexcept {
 }
 
 void held_lease::drop() noexcept {
+    assert(!over_ && state_->held_as == this);
     over_ = true;
     count_out();
     cancel();

@@ -85,8 +85,8 @@ public:
     void discard() noexcept override { about_.reset(); }
 
 private:
-    std::shared_ptr<lease_state> about_;
-    lease_home* to_ = nullptr;
+    std::shared_ptr<lease_state> about_;  // while the message is on its way
+    lease_home* to_ = nullptr;            // alive until it is delivered
     kind what_ = kind::give_back;
 };
 
@@ -307,7 +307,10 @@ public:
     /// program may have its token, by which it is a writer's.
     bool share();
     /// Whether a quorum of nodes is known to have it as a reader's.
-    bool is_shared_by_quorum() const noexcept { return left_.kind->is_shared && !is_turning_; }
+    bool is_shared_by_quorum() const noexcept {
+        assert(left_.kind != nullptr && (!is_turning_ || left_.kind->is_shared));
+        return left_.kind->is_shared && !is_turning_;
+    }
     /// A quorum of nodes said so.
     void note_shared() noexcept { is_turning_ = false; }
     /// The same, to be given back.
@@ -323,7 +326,10 @@ public:
 
     /// Takes over the acquire's claim on the owner that the caller gave, and ends it with the
     /// lease.
-    void take_claim(owner_claims::claim what) noexcept { claim_ = std::move(what); }
+    void take_claim(owner_claims::claim what) noexcept {
+        assert(!claim_ && !over_);
+        claim_ = std::move(what);
+    }
     void end_claim() noexcept { claim_.end(); }
 
     void begin();
@@ -340,7 +346,10 @@ public:
     /// once.
     void shorten(duration gap, time_point now);
 
-    void add(dependent& d) noexcept { dependents_.push_back(d); }
+    void add(dependent& d) noexcept {
+        assert(!over_ && !d.listed_.is_linked());
+        dependents_.push_back(d);
+    }
 
     /// The holder gave it back or detached it, or the client closes: no more renewals. Its
     /// dependents receive `why`.
@@ -369,9 +378,9 @@ private:
     std::uint64_t number_ = 0;  // of the client's leases
     event_ids ids_;
     owner_claims::claim claim_;
-    bool over_ = false;
-    bool counted_out_ = false;
-    bool is_due_ = false;
+    bool over_ = false;         // then it is in nobody's list, and has no timer
+    bool counted_out_ = false;  // among the leases that ended: also one that was lost
+    bool is_due_ = false;       // as the list of due renewals noted it
     bool is_turning_ = false;  // from a writer's into a reader's
     boost::intrusive::list<dependent,
                            boost::intrusive::member_hook<dependent, list_hook, &dependent::listed_>,

@@ -22,6 +22,7 @@ public:
 
 private:
     void complete(error_code outcome, std::shared_ptr<lease_state> state) override {
+        assert(of_ && state);
         const auto of = std::exchange(of_, nullptr);
         of->answered(outcome, *state);
     }
@@ -52,6 +53,7 @@ void limit_operation::on_rest(time_point until) {
 }
 
 void limit_operation::on_due(time_point now) {
+    assert(!is_over_ && !asks_);
     // Another call may stand before it by now, and is then the one that looks again.
     if (now < of_->calls.deadline(*this)) return stand_in_line(now);
     if (!last_.code) return end_unasked("others waited for this limit before", now);
@@ -93,6 +95,7 @@ void limit_operation::refused(error_code why, const lease_state& said, time_poin
 }
 
 void limit_operation::stand_in_line(time_point now) {
+    assert(!is_over_ && !asks_);
     client().shared.arm(*this, of_->calls.deadline(*this));
     of_->calls.admit(now);
 }

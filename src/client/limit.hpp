@@ -9,6 +9,7 @@
 
 #include <redlock/limit_answer.hpp>
 
+#include <cassert>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -33,7 +34,9 @@ struct limiter {
 class limit_operation : public operation, private timer, private core::limited {
 public:
     limit_operation(std::shared_ptr<limiter> of, std::chrono::milliseconds wait)
-        : of_(std::move(of)), wait_(wait) {}
+        : of_(std::move(of)), wait_(wait) {
+        assert(of_);
+    }
     void start(time_point now) final;
     void cancel(error_code why, time_point now) final;
 
@@ -63,8 +66,8 @@ private:
 
     const std::shared_ptr<limiter> of_;
     const std::chrono::milliseconds wait_;
-    refusal last_;  // what the nodes answered last
-    operation_ptr asks_;  // the nodes, in its turn
+    refusal last_;           // what the nodes answered last; none before they refused
+    operation_ptr asks_;     // the nodes, in its turn; null while it is in line, or over
     bool is_over_ = false;
 };
 

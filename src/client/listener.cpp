@@ -30,7 +30,9 @@ listener::listener(std::size_t index, const client_options& options, transport& 
     // A payload has 512 bytes at most, and an error's text not many more.
     : connection(index, options, wire, owner, {.max_reply_bytes = 4096, .max_elements = 8}),
       owner_(&owner),
-      channel_(channel) {}
+      channel_(channel) {
+    assert(!channel.empty());
+}
 
 void listener::close() {
     stop();
@@ -38,6 +40,7 @@ void listener::close() {
 }
 
 void listener::greet(time_point) {
+    assert(pong_by_ == time_point::max());
     const bool has_password = wire::append_auth(outgoing(), options().nodes[index()]);
     awaited_ = has_password ? step::auth : step::set_name;
     wire::append_name(outgoing(), options());
@@ -64,6 +67,7 @@ void listener::on_greeting(const resp::reply& reply, time_point now) {
 }
 
 void listener::on_subscribed(const resp::reply& reply, time_point now) {
+    assert(awaited_ == step::subscribe);
     if (!is_push(reply, "subscribe", 3) || reply[1].text() != channel_) {
         wire::failure why = wire::read_failure(reply);
         if (why.error == errc::missing_right) {
@@ -77,6 +81,7 @@ void listener::on_subscribed(const resp::reply& reply, time_point now) {
 }
 
 void listener::on_reply(const resp::reply& reply, time_point now) {
+    assert(is_listening());
     if (is_push(reply, "message", 3) && reply[2].type() == resp::reply_type::string) {
         if (reply[1].text() == channel_) owner_->on_message(index(), reply[2].text(), now);
     } else if (is_push(reply, "pong", 2) && pong_by_ != time_point::max()) {

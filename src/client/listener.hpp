@@ -8,6 +8,7 @@
 
 #include <redlock/options.hpp>
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -63,18 +64,24 @@ private:
     time_point ping_at() const noexcept;
 
     listener_owner* owner_;
-    std::string_view channel_;
+    std::string_view channel_;  // the owner's
     step awaited_ = step::auth;               // what the next reply of a greeting answers
     time_point pong_by_ = time_point::max();  // only while one is awaited
 };
 
 class node_listeners {
 public:
-    void add(std::unique_ptr<listener> l) { listeners_.push_back(std::move(l)); }
+    void add(std::unique_ptr<listener> l) {
+        assert(l && size() < max_nodes && !is_closed_);
+        listeners_.push_back(std::move(l));
+    }
     void clear() noexcept { listeners_.clear(); }
 
     std::size_t size() const noexcept { return listeners_.size(); }
-    listener& operator[](std::size_t node) const noexcept { return *listeners_[node]; }
+    listener& operator[](std::size_t node) const noexcept {
+        assert(node < size());
+        return *listeners_[node];
+    }
     auto begin() const noexcept { return listeners_.begin(); }
     auto end() const noexcept { return listeners_.end(); }
 
@@ -91,7 +98,7 @@ public:
         is_closed_ = true;
         close();
     }
-    bool is_listening(std::size_t node) const noexcept { return listeners_[node]->is_listening(); }
+    bool is_listening(std::size_t node) const noexcept { return (*this)[node].is_listening(); }
     /// The nodes on which a wake-up would arrive.
     node_mask listening() const noexcept {
         node_mask mask;
@@ -102,8 +109,8 @@ public:
     }
 
 private:
-    std::vector<std::unique_ptr<listener>> listeners_;
-    bool is_closed_ = false;
+    std::vector<std::unique_ptr<listener>> listeners_;  // one for each node; none is null
+    bool is_closed_ = false;                            // for good
 };
 
 }  // namespace redlock::detail

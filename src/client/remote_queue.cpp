@@ -25,6 +25,7 @@ public:
     /// `enters`: the nodes enter them in their queues.
     question(remote_queue& in, waiters about, bool enters, time_point now)
         : in_(&in), about_(std::move(about)), enters_(enters), sent_(now) {
+        assert(!about_.empty());
         rows_.reserve(about_.size());
         for (const auto& waiter : about_) {
             for (std::size_t i = 0; i < waiter->keys(); ++i) {
@@ -86,6 +87,7 @@ private:
     // It needs all its keys.
     static void add(core::outlook& all, const wire::wait_answer& said, std::size_t key,
                     time_point now) {
+        assert(key < core::blocked_keys::most);
         const bool is_endless = said.left < 0ms;
         all.free_at = std::max(all.free_at, is_endless ? time_point::max() : now + said.left);
         all.first_at = std::max(all.first_at, now + said.before);
@@ -105,7 +107,8 @@ private:
         }
     }
     bool is_wanted(std::uint32_t) const noexcept override { return true; }
-    bool write_again(std::size_t node, std::uint32_t, wire::request& out, time_point) const override {
+    bool write_again(std::size_t node, std::uint32_t, wire::request& out,
+                     time_point) const override {
         write(out.words, resp::script_form::whole);
         // Some may have got their place back since it was sent.
         note_entered(node_mask::only(node));
@@ -139,7 +142,7 @@ bool remote_queue::listen(time_point now) {
 
 void remote_queue::put_to_sleep(remote_waiter& waiter, node_mask queried, time_point sent,
                                 time_point now) {
-    assert(sent <= now);
+    assert(sent <= now && waiter.is_queued());
     asleep_.add(waiter, waiter.keys(), sent);
     if (listen(now)) return;
     const node_mask unqueried = asleep_.unqueried(listening(), queried, sent);
@@ -171,6 +174,7 @@ void remote_queue::on_tick(time_point now) {
 }
 
 void remote_queue::on_listening(std::size_t node, time_point now) {
+    assert(node < deaf_.size());
     deaf_[node].reset();
     if (!asleep_.listens(node, now)) return arm(now);
     waiters all;
@@ -200,7 +204,10 @@ void remote_queue::ask(const waiters& about, node_mask nodes, time_point now) {
         const boost::intrusive_ptr<question> what(new question(*this, about, enters, now));
         what->send(to, now);
     };
-    for (const auto& waiter : about) waiter->queried(nodes);
+    for (const auto& waiter : about) {
+        assert(waiter->is_asleep());
+        waiter->queried(nodes);
+    }
     // They are entered only where a wake-up would reach them.
     const node_mask reachable = listening();
     send(true, nodes & reachable);

@@ -14,6 +14,7 @@
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
 #include <array>
+#include <cassert>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -78,11 +79,15 @@ public:
     /// Why the node could not be listened to when that was tried last; null where it could, or was
     /// not tried.
     const wire::failure* why_deaf(std::size_t node) const noexcept {
+        assert(node < deaf_.size());
         return deaf_[node] ? &*deaf_[node] : nullptr;
     }
 
     // From the listeners, through the engine.
-    void on_deaf(std::size_t node, const wire::failure& why) { deaf_[node] = why; }
+    void on_deaf(std::size_t node, const wire::failure& why) {
+        assert(node < deaf_.size());
+        deaf_[node] = why;
+    }
     void on_listening(std::size_t node, time_point now);
     /// Wakes the waiters in front for that resource.
     void on_message(std::size_t node, std::string_view resource, time_point now);
@@ -109,8 +114,8 @@ private:
     node_tracker* tracker_;
     core::local_queues* local_;
     core::sleepers asleep_;
-    std::array<std::optional<wire::failure>, max_nodes> deaf_{};
-    std::uint64_t last_id_ = 0;
+    std::array<std::optional<wire::failure>, max_nodes> deaf_{};  // none while it is listened to
+    std::uint64_t last_id_ = 0;                                   // of a waiter: never used twice
     tick tick_{*this};
 };
 

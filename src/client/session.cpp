@@ -11,6 +11,7 @@
 #include <array>
 #include <cassert>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 namespace redlock::detail {
@@ -38,8 +39,8 @@ core::node_error error_of(const resp::reply& reply) {
 
 session::session(std::size_t index, const client_options& options, transport& wire,
                  session_owner& owner, traffic& counts, session_limits limits)
-    // INFO is the longest reply by far; a request is answered in 200 bytes, or by an error that names
-    // a key.
+    // INFO is the longest reply by far; a request is answered in 200 bytes, or by an error that
+    // names a key.
     : connection(index, options, wire, owner,
                  {.max_reply_bytes = 1U << 20, .max_elements = most_elements}),
       owner_(&owner),
@@ -55,6 +56,7 @@ bool session::is_full(std::size_t more_bytes) const noexcept {
 
 std::optional<wire::failure> session::submit(call_ptr what, std::uint32_t round,
                                              const wire::request& text, time_point now) {
+    assert(what);
     const bool is_release = what->is_owed(index());
     // Releases are bounded by the leases in flight: refusing them would only leave keys behind.
     if (!is_release && is_full(text.size())) {
@@ -107,6 +109,7 @@ void session::send(entry item, const wire::request& text, time_point now) {
     ++unwritten_;
     const time_point until = now + node_timeout(item.what->lease_ttl(item.round));
     pipeline_.push(std::move(item), now, until);
+    assert(unwritten_ <= pipeline_.size());
 }
 
 void session::end_turn() {
@@ -114,6 +117,7 @@ void session::end_turn() {
     if (batch_.empty()) return;
     counts_->commands.add();
     assert(batch_.size() <= unwritten_ && unwritten_ <= pipeline_.size());
+    assert(batch_.size() <= std::numeric_limits<std::uint8_t>::max());
     pipeline_.from_back(batch_.size()).requests = static_cast<std::uint8_t>(batch_.size());
     batch_.write(outgoing(), std::exchange(batch_form_, resp::script_form::by_hash),
                  {epoch_, time_limit()}, owner_->limits_of_fences());
@@ -156,6 +160,7 @@ void session::owe(entry item) {
 }
 
 void session::greet(time_point now) {
+    assert(pipeline_.empty() && batch_.empty());
     greeted_from_ = now;
     unwritten_ = 0;
     handshake_.begin(outgoing(), files_complaint());
@@ -201,6 +206,7 @@ void session::on_ready(time_point now) {
 }
 
 void session::send_owed(time_point now) {
+    assert(is_ready());
     owed_.pay(
         now, [&] { return outgoing().size() + batch_.bytes() < most_owed_bytes; },
         [&](entry item) {
@@ -227,6 +233,7 @@ void session::on_reply(const resp::reply& reply, time_point now) {
     last_answer_ = now;
     counts_->nodes[index()].round_trip.add(now - pipeline_.waiting_since());
     const std::size_t requests = pipeline_.front().requests;
+    assert(requests > 0 && requests <= pipeline_.size() - unwritten_);
     if (requests == 1) return answered(pipeline_.pop(), reply, false, now);
     const bool is_list = reply.type() == resp::reply_type::array;
     const bool is_error = reply.type() == resp::reply_type::error;
@@ -363,6 +370,7 @@ leftovers session::close(time_point now) {
     stop_for_good();
     left.releases += tell_all({vote::unreachable, errc::client_closed, {}}, now);
     owed_.clear();
+    assert(is_idle());
     counts_->nodes[index()].owed_now.set(0);
     return left;
 }
@@ -370,6 +378,7 @@ leftovers session::close(time_point now) {
 node_sessions::fan_out node_sessions::send(call& what, std::uint32_t round,
                                            const wire::request& text, time_point now,
                                            node_mask mask) const {
+    assert((mask - all()).empty());
     fan_out result;
     for (const std::size_t i : mask) {
         if (auto why = sessions_[i]->submit(call_ptr(&what), round, text, now)) {
@@ -393,6 +402,7 @@ std::array<duration, max_nodes> of_each(const Sessions& sessions, F&& time_of) n
 }  // namespace
 
 duration node_sessions::time_for_all(duration ttl) const noexcept {
+    assert(size() > 0);
     const auto each = of_each(sessions_, [ttl](const auto& s) { return s->node_timeout(ttl); });
     return *std::max_element(each.begin(), each.end());
 }

@@ -48,8 +48,8 @@ protected:
 };
 
 /// Bounds on what may wait for one node: enough for the renewals of 100,000 leases and what workers
-/// ask meanwhile. An owed release is never dropped: where `max_owed` are owed already, commands that
-/// begin another lease are refused.
+/// ask meanwhile. An owed release is never dropped: where `max_owed` are owed already, commands
+/// that begin another lease are refused.
 struct session_limits {
     std::size_t max_requests = 1U << 18;
     std::size_t max_bytes = 16U << 20;
@@ -158,18 +158,18 @@ private:
     // The requests of this turn: they are in the pipeline already.
     wire::batch batch_;
     resp::script_form batch_form_ = resp::script_form::by_hash;
-    time_point batch_begun_{};
+    time_point batch_begun_{};  // when its first request was added
     std::vector<slot> answered_;  // of one command; kept for its memory
     std::deque<queued> waiting_;  // submitted while the link was on its way
-    std::size_t waiting_bytes_ = 0;
+    std::size_t waiting_bytes_ = 0;  // of the requests and commands in `waiting_`
     core::debts<entry> owed_;
-    std::string epoch_;
+    std::string epoch_;  // that requests name; empty: they name none
     core::keep_limit keep_limit_;
     std::optional<std::int64_t> clock_ahead_us_;
     std::size_t unwritten_ = 0;  // at the end of the pipeline, that can't be answered yet
-    wire::failure last_failure_;
-    time_point greeted_from_{};
-    time_point last_answer_{};
+    wire::failure last_failure_;  // of the latest connection that ended
+    time_point greeted_from_{};   // when the latest greeting began
+    time_point last_answer_{};    // also in a greeting
 };
 
 class node_sessions {
@@ -194,8 +194,8 @@ public:
         node_mask sent{};
         std::vector<std::pair<std::size_t, wire::failure>> failures;
     };
-    /// Hands it to the nodes of `mask`. The failures are for the caller to count, after it has noted
-    /// what was sent.
+    /// Hands it to the nodes of `mask`. The failures are for the caller to count, after it has
+    /// noted what was sent.
     fan_out send(call& what, std::uint32_t round, const wire::request& text, time_point now,
                  node_mask mask) const;
     /// An empty one to write, before it is sent. Each call ends the use of the one before.

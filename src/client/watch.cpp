@@ -19,6 +19,7 @@ class watches::look final : public call {
 public:
     look(watches& in, std::vector<entry_ptr> about, std::uint64_t number)
         : in_(&in), about_(std::move(about)) {
+        assert(!about_.empty() && about_.size() <= wire::most_looked_at && number > 0);
         numbers_.fill(number);
     }
 
@@ -143,6 +144,7 @@ void watches::arm(time_point now) {
 }
 
 void watches::on_tick(time_point now) {
+    assert(!is_closed_ && !all_.empty());
     node_mask answering;
     for (const std::size_t i : client_->nodes.all()) {
         if (open_[i] == 0) {
@@ -197,6 +199,7 @@ void watches::end_turn(time_point now) {
 }
 
 void watches::inspect(entry& what, time_point now) {
+    assert(!is_closed_ && inspections_ < most_at_once);
     const node_mask all = client_->nodes.all();
     what.state.inspection_begins(last_look_, now);
     what.known.splice(what.known.end(), what.fresh);
@@ -234,6 +237,7 @@ void watch_operation::on_settled(time_point now) {
 }
 
 void watch_operation::showed(const resource_state& state) {
+    assert(!over_);
     if (has_changed_hands(last_, state)) end({}, state);
 }
 

@@ -104,10 +104,10 @@ private:
                            boost::intrusive::constant_time_size<false>>
         due_;  // that are to be inspected, in this order
     std::array<std::size_t, max_nodes> open_{};  // looks that a node has not answered
-    std::array<time_point, max_nodes> looked_at_{};
-    node_mask silent_;
-    std::uint64_t last_look_ = 0;
-    std::size_t inspections_ = 0;
+    std::array<time_point, max_nodes> looked_at_{};  // when the first of those went out
+    node_mask silent_;  // nodes that take long over a look, or failed the last
+    std::uint64_t last_look_ = 0;   // the numbers of looks rise
+    std::size_t inspections_ = 0;   // under way: at most `most_at_once`
     bool is_closed_ = false;
     tick tick_{*this};
 };
@@ -136,7 +136,7 @@ private:
 
     std::string resource_;
     resource_state last_;
-    bool over_ = false;
+    bool over_ = false;  // then it is not listed
 };
 
 }  // namespace redlock::detail

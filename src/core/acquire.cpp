@@ -49,6 +49,7 @@ attempt::verdict attempt::cast(std::size_t node, vote v, time_point now) noexcep
 
 void attempt::begin_second(time_point sent) noexcept {
     if (state_ != verdict::again) return;
+    assert(!is_second_);
     tally_ = tally(tally_.lists());
     is_second_ = true;
     valid_until_ = redlock::valid_until(sent, ttl_, drift_);
@@ -73,6 +74,7 @@ std::vector<std::uint16_t> slot_choice::least_taken() const {
 }
 
 std::uint16_t slot_choice::draw(std::uint64_t random, std::optional<std::uint16_t> freed) {
+    assert(slots_ > 0 && (taken_.empty() || taken_.size() == slots_));
     ++in_a_row_;
     const auto best = least_taken();
     taken_.clear();
@@ -84,6 +86,7 @@ std::uint16_t slot_choice::draw(std::uint64_t random, std::optional<std::uint16_
 }
 
 void slot_choice::refused(std::size_t node, std::string_view free, std::uint16_t slots) {
+    assert(nodes_.all().contains(node));
     if (slots != 0) counted_ = std::min(counted(), slots);
     taken_.resize(slots_);
     for (std::size_t i = 0; i < slots_; ++i) {
@@ -105,12 +108,13 @@ void acquisition::begin(const client_options& all, const node_lists& nodes,
     assert(phase_ == phase::queued && all_ == nullptr);
     all_ = &all;
     nodes_ = nodes;
-    assert(nodes_.size() > 0 && keys > 0);
+    assert(nodes_.size() > 0 && keys > 0 && keys <= blocked_keys::most);
     terms_ = {.ttl = effective_ttl(all, how.ttl),
               .renew = how.renew,
               .max_hold = how.max_hold,
               .loss_margin = how.loss_margin,
               .watchdog = how.watchdog};
+    assert(terms_.ttl > duration::zero() && terms_.ttl <= all.ttl_max);
     min_hold_ = how.min_hold;
     ttl_ = terms_.ttl;
     slot_count_ = how.slots;
@@ -124,6 +128,7 @@ void acquisition::begin(const client_options& all, const node_lists& nodes,
 acquisition::actions acquisition::settled(time_point now, duration longest) {
     using enum action;
     if (is_over()) return {};
+    assert(all_ != nullptr && phase_ == phase::queued && longest >= duration::zero());
     if (!waits()) return {apply};
     nodes_until_ = now + longest;
     due_at_ = std::max(retry_->deadline(), nodes_until_);
@@ -133,7 +138,7 @@ acquisition::actions acquisition::settled(time_point now, duration longest) {
 
 acquisition::actions acquisition::admitted(bool others_wait) {
     using enum action;
-    assert(!waits());
+    assert(!waits() && phase_ == phase::queued);
     return {others_wait ? stand_aside : begin_try};
 }
 
@@ -146,13 +151,14 @@ void acquisition::joined(bool is_in_front) noexcept {
 
 acquisition::actions acquisition::turn() {
     using enum action;
+    assert(!is_over());
     if (!is_trying()) return {begin_try};
     is_called_again_ = true;
     return {};
 }
 
 void acquisition::begin_try(duration longest, std::uint64_t born, time_point now) noexcept {
-    assert(!is_over() && left_.nodes.empty());
+    assert(all_ != nullptr && !is_over() && left_.nodes.empty());
     phase_ = phase::trying;
     is_called_again_ = false;
     voters_ = {};
@@ -166,8 +172,9 @@ void acquisition::begin_try(duration longest, std::uint64_t born, time_point now
 }
 
 std::uint32_t acquisition::begin_round(duration later, time_point now) noexcept {
-    assert(attempt_);
+    assert(attempt_ && is_trying() && later >= duration::zero());
     attempt_->begin_second(now);
+    assert(attempt_->state() == attempt::verdict::open);
     // The grant may come so late, and a holder that dies then tells no node when it was.
     kept_for_ = std::max<duration>(ttl_, longest_stay(*all_, min_hold_, later));
     keys_until_ = valid_until(now, kept_for_, {all_->drift_factor, all_->drift_min});
@@ -180,6 +187,7 @@ std::uint32_t acquisition::begin_round(duration later, time_point now) noexcept 
 }
 
 void acquisition::sent(node_mask nodes, std::uint64_t fence, bool is_entered) noexcept {
+    assert(is_trying() && (nodes - nodes_.all()).empty() && (!is_entered || ticket_ != 0));
     left_.note_sent(nodes, fence);
     if (blocked_) blocked_->queried(nodes);
     if (!is_entered) return;
@@ -195,7 +203,7 @@ void acquisition::note(std::size_t node, const outlook& what, time_point now) no
 acquisition::actions acquisition::cast(std::size_t node, vote v, const outlook& what,
                                        const slots_seen& slots, time_point now) {
     using enum action;
-    assert(attempt_ && nodes_.all().contains(node));
+    assert(attempt_ && is_trying() && nodes_.all().contains(node));
     unable_.set(node, v == vote::timed_out || v == vote::unreachable || v == vote::quarantine);
     if (v == vote::granted) granted_by_.insert(node);
     if (slots.count != 0) slots_.refused(node, slots.free, slots.count);
@@ -232,6 +240,7 @@ renewal acquisition::lease(time_point now) const noexcept {
 
 acquisition::actions acquisition::give_up(error_code why) {
     using enum action;
+    assert(why && !is_over());
     reason_ = why;
     actions next;
     if (is_trying()) next.push_back(recall_votes);
@@ -243,6 +252,7 @@ acquisition::actions acquisition::give_up(error_code why) {
 acquisition::actions acquisition::refused(error_code why, time_point now,
                                           std::optional<prospects> further) {
     using enum action;
+    assert(why && (is_trying() || phase_ == phase::judged));
     phase_ = phase::judged;
     reason_ = why;
     is_again_ = false;
@@ -289,7 +299,7 @@ void acquisition::queried(node_mask nodes) noexcept {
 acquisition::actions acquisition::woken(std::size_t node, std::size_t key,
                                         std::optional<std::uint16_t> slot, time_point now) {
     using enum action;
-    assert(waits());
+    assert(waits() && nodes_.all().contains(node));
     if (slot) slots_.suggest(*slot);
     if (blocked_ && !blocked_->woken(node, key)) return {};
     retry_->woken(node, now);
@@ -301,7 +311,7 @@ acquisition::actions acquisition::woken(std::size_t node, std::size_t key,
 acquisition::actions acquisition::answered(std::size_t node, const outlook& what, bool has_vote,
                                        time_point now) {
     using enum action;
-    assert(waits());
+    assert(waits() && phase_ == phase::asleep && nodes_.all().contains(node));
     note(node, what, now);
     voters_.set(node, has_vote);
     // Whether it is in others' way only a try tells; one that has made that may sleep.
@@ -321,6 +331,7 @@ acquisition::actions acquisition::answered(std::size_t node, const outlook& what
 
 acquisition::actions acquisition::due(time_point now, duration extra, bool is_behind) {
     using enum action;
+    assert(!is_over() && extra >= duration::zero());
     const bool is_at_it = is_trying() || (is_again_ && phase_ == phase::queued);
     if (retry_ && is_at_it && has_its_time()) {
         const time_point until = std::max(retry_->deadline(), nodes_until_ + extra);
@@ -329,14 +340,19 @@ acquisition::actions acquisition::due(time_point now, duration extra, bool is_be
             return {arm};
         }
     }
-    // One that has been in front since it joined got no turn for want of time alone.
-    if (tries_ == 0) return {is_behind || reason_ == errc::contended ? stand_aside : turn_away};
+    assert(waits() || phase_ == phase::queued);
+    // Without a wait it is held up for admission, the second time, too, where it begins again. One
+    // that has been in front since it joined got no turn for want of time alone.
+    if (tries_ == 0 || !waits()) {
+        return {is_behind || reason_ == errc::contended ? stand_aside : turn_away};
+    }
     if (is_trying() || now >= retry_->deadline()) return give_up(reason_);
     due_at_ = retry_->deadline();  // for as long as its turn does not come
     return {arm, ask_for_turn};
 }
 
 void acquisition::shorten(duration gap) noexcept {
+    assert(gap >= duration::zero());
     if (attempt_) attempt_->shorten(gap);
     keys_until_ -= gap;
 }

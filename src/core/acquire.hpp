@@ -54,7 +54,10 @@ public:
     verdict cast(std::size_t node, vote v, time_point now) noexcept;
     void begin_second(time_point sent) noexcept;
     /// Our own clock stood still for `gap` since the round was sent.
-    void shorten(duration gap) noexcept { valid_until_ -= gap; }
+    void shorten(duration gap) noexcept {
+        assert(gap >= duration::zero());
+        valid_until_ -= gap;
+    }
 
     verdict state() const noexcept { return state_; }
     /// Why it was refused.
@@ -67,16 +70,16 @@ private:
     tally tally_;
     duration ttl_;
     drift_policy drift_;
-    time_point valid_until_;
-    bool is_second_ = false;
+    time_point valid_until_;   // of the present round
+    bool is_second_ = false;   // there is no third
     verdict state_ = verdict::open;
-    error_code reason_;
+    error_code reason_;        // none unless it was refused
 };
 
-/// A slot is a lock of its own, so an acquire asks all nodes for one and the same. Nodes that refuse
-/// it name those that are free there. The next try asks for a slot that may be free on a quorum,
-/// of these for one that is taken on the fewest nodes. Among several it draws one at random, so
-/// that many acquires that try at once do not meet at one slot.
+/// A slot is a lock of its own, so an acquire asks all nodes for one and the same. Nodes that
+/// refuse it name those that are free there. The next try asks for a slot that may be free on a
+/// quorum, of these for one that is taken on the fewest nodes. Among several it draws one at
+/// random, so that many acquires that try at once do not meet at one slot.
 class slot_choice {
 public:
     /// So many tries follow each other at once. More would be those of a crowd that finds each slot
@@ -85,10 +88,12 @@ public:
 
     slot_choice() = default;
     slot_choice(const node_lists& nodes, std::uint16_t slots) noexcept
-        : nodes_(nodes), slots_(slots) {}
+        : nodes_(nodes), slots_(slots) {
+        assert(slots <= max_slots);
+    }
 
-    /// A wake-up named this slot as free. The next try asks for it, unless this client gave one back
-    /// or the nodes' answers to the last try name free slots.
+    /// A wake-up named this slot as free. The next try asks for it, unless this client gave one
+    /// back or the nodes' answers to the last try name free slots.
     void suggest(std::uint16_t slot) noexcept {
         if (slot < slots_) suggested_ = slot;
     }
@@ -112,14 +117,14 @@ private:
 
     node_lists nodes_;
     std::uint16_t slots_ = 0;
-    std::uint16_t counted_ = 0;
+    std::uint16_t counted_ = 0;     // at most `slots_`; 0: no node named any
     std::vector<node_mask> taken_;  // on these nodes, by slot; empty: no node named any
-    std::optional<std::uint16_t> suggested_;
-    unsigned in_a_row_ = 0;
+    std::optional<std::uint16_t> suggested_;  // below `slots_`
+    unsigned in_a_row_ = 0;         // tries since it last rested
 };
 
-/// What a node answered about the slots of the resource: a bit for each one that is free there, from
-/// the lowest of the first byte on; and how many there are. 0: nothing.
+/// What a node answered about the slots of the resource: a bit for each one that is free there,
+/// from the lowest of the first byte on; and how many there are. 0: nothing.
 struct slots_seen {
     std::string_view free{};
     std::uint16_t count = 0;
@@ -154,7 +159,8 @@ public:
         ask_for_turn,  ///< Its time has come: it tries when its turn comes.
         end_turn,      ///< Its turn is over.
         rest,          ///< Its turn is over; the nodes named nothing that is worth waiting for.
-        rest_in_turn,  ///< The same, and no resource has a quorum: its turn lasts until the next try.
+        /// The same, and no resource has a quorum: its turn lasts until the next try.
+        rest_in_turn,
 
         // How it waits.
         arm,            ///< A timer for `due_at`.
@@ -173,8 +179,8 @@ public:
 
     acquisition() = default;
 
-    /// Called once, before everything else. The options are valid; `all` outlives this. `keys`: that
-    /// it wants at once.
+    /// Called once, before everything else. The options are valid; `all` outlives this. `keys`:
+    /// that it wants at once.
     void begin(const client_options& all, const node_lists& nodes, const acquire_options& how,
                std::size_t keys, time_point now);
 
@@ -213,6 +219,7 @@ public:
     void sent(node_mask nodes, std::uint64_t fence, bool is_entered) noexcept;
     /// A node answered the present round, with whatever. True once, when a quorum of them has.
     bool completes_quorum(std::size_t node) noexcept {
+        assert(nodes_.all().contains(node));
         if (nodes_.is_quorum(answered_)) return false;
         answered_.insert(node);
         return nodes_.is_quorum(answered_);
@@ -250,9 +257,10 @@ public:
     node_mask entered_now() const noexcept { return entered_now_; }
     /// What the present try may have left on the nodes.
     const traces& left() const noexcept { return left_; }
-    /// The try is given back, and with `leaves` its place in the queues, too: from now on nothing of
-    /// it is left. Returns what has to be released on the nodes, and its place there; nothing where
-    /// no node can have any of it. A node that failed the round may have the key all the same.
+    /// The try is given back, and with `leaves` its place in the queues, too: from now on nothing
+    /// of it is left. Returns what has to be released on the nodes, and its place there; nothing
+    /// where no node can have any of it. A node that failed the round may have the key all the
+    /// same.
     struct remains {
         traces left;
         node_mask entered;
@@ -284,14 +292,14 @@ public:
     /// Whether an answer to that round is a vote.
     bool is_open(std::uint32_t round) const noexcept { return is_trying() && round == round_; }
     /// Whether a request of that round that could not be sent yet still is to be. `is_held`: its
-    /// lease lives; then the round that won it goes out to the nodes that were still connecting, too:
-    /// the more nodes have the key, the more of them may fail.
+    /// lease lives; then the round that won it goes out to the nodes that were still connecting,
+    /// too: the more nodes have the key, the more of them may fail.
     bool is_wanted(std::uint32_t round, bool is_held) const noexcept {
         return is_open(round) || (round == round_ && is_held);
     }
     bool waits() const noexcept { return retry_ != nullptr; }
-    /// It would get the lock if it were the first, and the nodes can enter it in their queues. Where
-    /// it can reach no quorum others may, and would wait for it in vain.
+    /// It would get the lock if it were the first, and the nodes can enter it in their queues.
+    /// Where it can reach no quorum others may, and would wait for it in vain.
     bool may_be_entered() const noexcept { return may_queue_ && ticket_ != 0; }
     std::uint32_t tries() const noexcept { return tries_; }
     std::uint32_t round() const noexcept { return round_; }
@@ -316,22 +324,22 @@ private:
     // However short the wait.
     bool has_its_time() const noexcept { return tries_ == 1 || is_again_; }
 
-    const client_options* all_ = nullptr;
+    const client_options* all_ = nullptr;  // null before `begin`
     node_lists nodes_;
     renewal::terms terms_{};      // as the caller gave them
     std::chrono::milliseconds min_hold_{0};
-    duration ttl_{};
+    duration ttl_{};              // of the present try: at most that of the terms
     std::unique_ptr<retry> retry_;  // null for one that would not wait: it is large
     time_point nodes_until_{};    // until then the first try may take, however short the wait
-    time_point due_at_{};
-    std::optional<attempt> attempt_;
+    time_point due_at_{};         // none before `settled`
+    std::optional<attempt> attempt_;  // from the first try on
     phase phase_ = phase::queued;
     bool is_again_ = false;         // see `begin_again`
     bool is_called_again_ = false;  // its turn came again during a try
     bool is_known_to_nodes_ = false;  // where it waits: they queue and wake it
     bool may_queue_ = true;
-    std::uint32_t tries_ = 0;
-    std::uint32_t round_ = 0;
+    std::uint32_t tries_ = 0;  // that have begun
+    std::uint32_t round_ = 0;  // of all tries: rises, and is never used twice
     node_mask voters_;  // have a vote, and answered since the last try
     node_mask unable_;  // that could not vote in this round
     std::uint64_t seen_fence_ = 0;
@@ -347,10 +355,10 @@ private:
     traces left_;
     node_mask answered_;  // the present round
 
-    std::uint64_t ticket_ = 0;
-    node_mask entered_;
-    node_mask granted_by_;  ///< The present round.
-    node_mask entered_now_;
+    std::uint64_t ticket_ = 0;  // drawn once; 0 before that
+    node_mask entered_;         // in whose queues it may be, by any round or query
+    node_mask granted_by_;      // the present round
+    node_mask entered_now_;     // by the present round: all are among `entered_`
 };
 
 }  // namespace redlock::core

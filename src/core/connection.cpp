@@ -3,12 +3,14 @@
 #include "core/connection.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace redlock::core {
 
 using namespace std::chrono_literals;
 
 reconnection::action reconnection::connect(time_point now) noexcept {
+    assert(phase_ != phase::connecting && phase_ != phase::closed);
     phase_ = phase::connecting;
     deadline_ = now + connect_timeout_;
     opening_since_ = now;
@@ -26,7 +28,8 @@ void reconnection::opened(time_point now) noexcept {
 
 void reconnection::answered(time_point now) noexcept {
     if (phase_ != phase::connecting && phase_ != phase::greeting) return;
-    deadline_ = std::min(now + connect_timeout_, opening_since_ + longest_opening(connect_timeout_));
+    deadline_ =
+        std::min(now + connect_timeout_, opening_since_ + longest_opening(connect_timeout_));
 }
 
 void reconnection::greeted(time_point now) noexcept {

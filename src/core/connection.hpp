@@ -26,10 +26,11 @@
 
 namespace redlock::core {
 
-/// Facts in (opened, answered, greeted, down, time), actions out. Until a connection serves, the node
-/// may be silent for `connect_timeout` at a time: to be resolved and reached, and before each answer
-/// of the handshake; and all of that takes no longer than `longest_opening`. A connection that ends is tried again at once if it had served for a while,
-/// after a jittered and growing rest if it had not.
+/// Facts in (opened, answered, greeted, down, time), actions out. Until a connection serves, the
+/// node may be silent for `connect_timeout` at a time: to be resolved and reached, and before each
+/// answer of the handshake; and all of that takes no longer than `longest_opening`. A connection
+/// that ends is tried again at once if it had served for a while, after a jittered and growing rest
+/// if it had not.
 class reconnection {
 public:
     /// TCP, TLS, the first answers, and the scripts or the node record.
@@ -44,7 +45,9 @@ public:
         give_up,  ///< Drop the connection, then say `down`: it took too long.
     };
 
-    explicit reconnection(duration connect_timeout) noexcept : connect_timeout_(connect_timeout) {}
+    explicit reconnection(duration connect_timeout) noexcept : connect_timeout_(connect_timeout) {
+        assert(connect_timeout > duration::zero());
+    }
 
     action start(time_point now) noexcept;
     void opened(time_point now) noexcept;
@@ -71,15 +74,15 @@ private:
 
     duration connect_timeout_;
     phase phase_ = phase::idle;
-    time_point deadline_ = time_point::max();
-    time_point opening_since_{};
-    time_point serving_since_{};
+    time_point deadline_ = time_point::max();  // never while idle, ready or closed
+    time_point opening_since_{};               // of the latest connection
+    time_point serving_since_{};               // of the latest that was ready
     std::uint32_t failures_ = 0;  // since it last served
 };
 
 /// Replies are matched to commands by order alone. A command whose time is over is only marked: it
-/// keeps its place, so that its late reply is consumed and matched to nothing else. Each has its own
-/// time, whatever the others have: one about a short lease may be due before one that was sent
+/// keeps its place, so that its late reply is consumed and matched to nothing else. Each has its
+/// own time, whatever the others have: one about a short lease may be due before one that was sent
 /// before it.
 template <class T>
 class pipeline {
@@ -127,7 +130,9 @@ public:
     template <class F>
     void expire(time_point now, F&& each) {
         while (deadline() <= now && !due_.empty()) {
+            assert(due_.front().number - first_ < slots_.size());
             slot& next = slots_[static_cast<std::size_t>(due_.front().number - first_)];
+            assert(!next.expired);
             forget_first_due();
             next.expired = true;
             each(next.what);
@@ -153,6 +158,7 @@ private:
 
     // And those behind it that were answered before they were due.
     void forget_first_due() {
+        assert(!due_.empty());
         do {
             std::pop_heap(due_.begin(), due_.end(), std::greater<>());
             due_.pop_back();
@@ -214,13 +220,14 @@ public:
 
 private:
     T pop() {
+        assert(!owed_.empty());
         T first = std::move(owed_.front());
         owed_.pop_front();
         return first;
     }
 
-    std::deque<T> owed_;
-    time_point due_ = time_point::max();
+    std::deque<T> owed_;                  // the oldest first
+    time_point due_ = time_point::max();  // when the first is sent to try; as here: not yet
 };
 
 /// The errors of a state of the server that passes: the request itself may be fine.
@@ -272,9 +279,10 @@ constexpr owed_release left_owed(const answered_request& what, node_error error)
     return owed_release::settled;
 }
 
-/// How long after it was sent a request may take a key: much longer than any operation waits for the
-/// answer, so that a node which is merely slow does not refuse it.
+/// How long after it was sent a request may take a key: much longer than any operation waits for
+/// the answer, so that a node which is merely slow does not refuse it.
 constexpr duration good_for(duration node_timeout) noexcept {
+    assert(node_timeout > duration::zero());
     return std::max<duration>(4 * node_timeout, std::chrono::seconds(1));
 }
 
@@ -290,6 +298,7 @@ public:
     /// to be reported; 0 where it is not.
     std::uint64_t failed(const error_code& why, time_point now) {
         ++tries_;
+        assert(causes_.size() <= most_causes);
         const bool is_known = std::find(causes_.begin(), causes_.end(), why) != causes_.end();
         const bool is_news = !is_known && causes_.size() < most_causes;
         if (!is_news && now - reported_at_ < between_summaries) return 0;
@@ -303,15 +312,15 @@ public:
     }
 
 private:
-    std::vector<error_code> causes_;
+    std::vector<error_code> causes_;  // that were reported: none twice, at most `most_causes`
     std::uint64_t tries_ = 0;  // since the last report
     time_point reported_at_{};
 };
 
 /// On a busy machine, in a process that was stopped, or behind a callback that takes long, a client
-/// reads late what a node has answered in time. Its timers ring late then, too, and by how much says
-/// for how long it did nothing at least. That much passed before the timer was due, perhaps, and as
-/// much after it; so each node has twice that more time before it counts as silent.
+/// reads late what a node has answered in time. Its timers ring late then, too, and by how much
+/// says for how long it did nothing at least. That much passed before the timer was due, perhaps,
+/// and as much after it; so each node has twice that more time before it counts as silent.
 class own_delay {
 public:
     /// For so long a late timer counts.
@@ -319,8 +328,8 @@ public:
     /// No more than this is ever added: a machine that is always late still gets a verdict.
     static constexpr duration longest = longest_measured_timeout;
 
-    /// A turn of the client's loop ends, and its first timer is to ring at `due`. Where that is over
-    /// already, it is to ring at once.
+    /// A turn of the client's loop ends, and its first timer is to ring at `due`. Where that is
+    /// over already, it is to ring at once.
     void awaits(time_point due, time_point now) noexcept {
         if (now - late_at_ >= memory) late_ = duration::zero();
         if (due == due_) return;
@@ -335,17 +344,20 @@ public:
         late_at_ = now;
     }
     /// How much longer than its time-out a node is waited for.
-    duration extra() const noexcept { return std::min(2 * late_, longest); }
+    duration extra() const noexcept {
+        assert(late_ >= duration::zero() && late_ <= longest);
+        return std::min(2 * late_, longest);
+    }
     /// When a node is given up that had until `deadline`.
     time_point extended(time_point deadline) const noexcept {
         return deadline == time_point::max() ? deadline : deadline + extra();
     }
 
 private:
-    time_point due_ = time_point::max();
-    time_point known_at_{};
-    duration late_{};  // the longest, lately
-    time_point late_at_{};
+    time_point due_ = time_point::max();  // of the first timer, by the latest turn
+    time_point known_at_{};               // since when
+    duration late_{};                     // the longest, lately: 0 to `longest`
+    time_point late_at_{};                // when that was
 };
 
 /// Between these lies what is measured.
@@ -356,23 +368,26 @@ inline constexpr duration longest_node_timeout = longest_measured_timeout;
 /// or a busy host stops nodes for a tenth of a second now and then, several at once, and that is no
 /// outage. Of a short ttl it is a tenth: more would leave no time for another try.
 constexpr duration least_node_timeout(duration ttl) noexcept {
+    assert(ttl >= duration::zero());
     return std::clamp<duration>(ttl / 10, shortest_node_timeout, std::chrono::milliseconds(250));
 }
 /// The ttl that is no reason to hurry.
 inline constexpr duration any_ttl = duration::max();
 
-/// The longest silence while a connection is made and greeted is three round trips, since TCP begins
-/// slowly where scripts are loaded; and what was waited for in vain may take twice as long.
+/// The longest silence while a connection is made and greeted is three round trips, since TCP
+/// begins slowly where scripts are loaded; and what was waited for in vain may take twice as long.
 inline constexpr int round_trips_to_connect = 6;
 
 /// What would do for a node that is so far away: four round trips, and no less than the least.
 constexpr duration enough_for(duration round_trip, duration ttl = any_ttl) noexcept {
+    assert(round_trip >= duration::zero());
     return std::max(least_node_timeout(ttl), 4 * round_trip);
 }
 
 /// What is given, where it is not zero; else what was measured.
 constexpr duration node_timeout(duration given, duration round_trip,
                                 duration ttl = any_ttl) noexcept {
+    assert(given >= duration::zero());
     if (given > duration::zero()) return given;
     return std::min(enough_for(round_trip, ttl), longest_node_timeout);
 }
@@ -400,8 +415,8 @@ public:
     duration get() const noexcept { return is_known() ? shortest_ : duration::zero(); }
 
 private:
-    duration shortest_ = duration::max();
-    time_point queried_at_ = time_point::max();
+    duration shortest_ = duration::max();        // as here: none was measured
+    time_point queried_at_ = time_point::max();  // as here: no answer is awaited
 };
 
 /// The scripts are known by their number. The node is queried which it has, and is sent the others.
@@ -410,6 +425,7 @@ class script_search {
 public:
     /// The node says of each script in order, whether it has it.
     void note(bool is_there) {
+        assert(loaded_ == 0 && !sends_text_);
         if (!is_there) missing_.push_back(next_);
         ++next_;
     }
@@ -430,9 +446,9 @@ public:
     bool sends_text() const noexcept { return sends_text_; }
 
 private:
-    std::vector<std::size_t> missing_;
-    std::size_t next_ = 0;
-    std::size_t loaded_ = 0;  // of the missing ones
+    std::vector<std::size_t> missing_;  // in rising order
+    std::size_t next_ = 0;              // the script of which the node speaks next
+    std::size_t loaded_ = 0;            // of the missing ones
     bool sends_text_ = false;
 };
 

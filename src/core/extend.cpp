@@ -3,6 +3,7 @@
 #include "core/extend.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace redlock::core {
@@ -37,7 +38,7 @@ extension::verdict extension::revoke() noexcept {
 
 extension_rounds::lease_index extension_rounds::add(duration ttl, bool sets_ttl,
                                                     refused_fence* memory) {
-    assert(round_ == 0);
+    assert(round_ == 0 && ttl > duration::zero());
     leases_.push_back({.ttl = ttl,
                        .sets_ttl = sets_ttl,
                        .memory = memory,
@@ -49,7 +50,8 @@ extension_rounds::lease_index extension_rounds::add(duration ttl, bool sets_ttl,
 
 extension_rounds::fence_bounds extension_rounds::begin(const node_lists& nodes, drift_policy drift,
                                                        time_point now, duration quorum_time) {
-    assert(round_ < last_round);
+    assert(round_ < last_round && quorum_time >= duration::zero());
+    assert(round_ == 0 || what_next() == next::begin);
     ++round_;
     fence_bounds fence;
     sent_ = now;
@@ -75,6 +77,7 @@ extension::verdict extension_rounds::cast(lease_index i, std::size_t node, choic
     if (seen_fence != 0) l.refused.note(seen_fence, sent_);
     if (seen_fence != 0 && l.memory != nullptr) l.memory->note(seen_fence, sent_);
     if (l.is != state::open) return extension::verdict::open;
+    assert(l.count && open_ > 0);
     if (c == choice::no && seen_fence != 0) c = choice::stale;
     const auto v = l.count->cast(node, c, now, old_valid_until);
     if (v != extension::verdict::again) return v;
@@ -85,7 +88,7 @@ extension::verdict extension_rounds::cast(lease_index i, std::size_t node, choic
 }
 
 extension::verdict extension_rounds::revoke(lease_index i) noexcept {
-    assert(i < leases_.size());
+    assert(i < leases_.size() && leases_[i].count);
     return leases_[i].is == state::over ? extension::verdict::open : leases_[i].count->revoke();
 }
 
@@ -93,6 +96,7 @@ bool extension_rounds::end(lease_index i) noexcept {
     assert(i < leases_.size());
     const auto was = std::exchange(leases_[i].is, state::over);
     if (was == state::over) return false;
+    assert((was == state::again ? again_ : open_) > 0);
     --(was == state::again ? again_ : open_);
     return true;
 }
@@ -102,6 +106,7 @@ void extension_rounds::end_rounds() noexcept {
         if (l.is == state::again) l.is = state::open;
     }
     open_ += std::exchange(again_, 0);
+    assert(open_ <= leases_.size());
 }
 
 extension_rounds::next extension_rounds::what_next() const noexcept {

@@ -45,13 +45,15 @@ public:
     verdict revoke() noexcept;
     /// Our own clock stood still for `gap` since the round was sent.
     void shorten(duration gap) noexcept {
+        assert(gap >= duration::zero());
         sent_ -= gap;
         valid_until_ -= gap;
     }
 
     verdict state() const noexcept { return state_; }
-    /// not_held: a quorum says that the key is not ours, or it was revoked; no_quorum: too few answered;
-    /// lost: the old validity ended first; validity_exhausted: the new one had ended already.
+    /// not_held: a quorum says that the key is not ours, or it was revoked; no_quorum: too few
+    /// answered; lost: the old validity ended first; validity_exhausted: the new one had ended
+    /// already.
     error_code reason() const noexcept { return reason_; }
     time_point sent() const noexcept { return sent_; }
     time_point valid_until() const noexcept { return valid_until_; }
@@ -62,9 +64,9 @@ private:
     tally tally_;
     time_point sent_;
     time_point valid_until_;
-    bool is_last_;
+    bool is_last_;       // then `again` is no verdict
     verdict state_ = verdict::open;
-    error_code reason_;
+    error_code reason_;  // none unless it failed
 };
 
 /// A node that lost a key takes it again only under a fence above all that it has seen. A client
@@ -81,6 +83,7 @@ public:
     }
     /// Our own clock stood still for `gap`: so much longer ago it was.
     void shorten(duration gap) noexcept {
+        assert(gap >= duration::zero());
         if (fence_ != 0) sent_ -= gap;
     }
     /// Where that fence may be `soon` after `now`, if it is raised as fast as time goes by. 0 where
@@ -89,12 +92,13 @@ public:
     std::uint64_t raised(time_point now, duration soon, duration memory) const noexcept {
         using std::chrono::microseconds;
         if (fence_ == 0 || now - sent_ > memory) return 0;
+        assert(now + soon >= sent_);
         const auto passed = std::chrono::duration_cast<microseconds>(now + soon - sent_);
         return fence_ + static_cast<std::uint64_t>(passed.count());
     }
 
 private:
-    std::uint64_t fence_ = 0;
+    std::uint64_t fence_ = 0;  // the highest that was seen at `sent_`; 0: none was refused
     time_point sent_{};
 };
 
@@ -152,6 +156,7 @@ public:
     extension::verdict revoke(lease_index lease) noexcept;
     /// Of a lease that is extended: counted from when its round was sent.
     time_point valid_until(lease_index lease) const noexcept {
+        assert(at(lease).count);
         return at(lease).count->valid_until();
     }
     /// The ttl of later renewals, where this extension sets it.
@@ -159,7 +164,10 @@ public:
         return at(lease).sets_ttl ? std::optional(at(lease).ttl) : std::nullopt;
     }
     duration ttl(lease_index lease) const noexcept { return at(lease).ttl; }
-    error_code reason(lease_index lease) const noexcept { return at(lease).count->reason(); }
+    error_code reason(lease_index lease) const noexcept {
+        assert(at(lease).count);
+        return at(lease).count->reason();
+    }
 
     /// The lease is no longer part of it. False where that was known.
     bool end(lease_index lease) noexcept;
@@ -174,11 +182,11 @@ private:
     struct lease {
         duration ttl;
         bool sets_ttl;
-        refused_fence* memory;
+        refused_fence* memory;  // null: the lease has none
         refused_fence refused;  // what it held at the start, and since then
-        std::uint64_t seen_fence = 0;
+        std::uint64_t seen_fence = 0;  // the highest in all rounds
         state is = state::open;
-        std::optional<extension> count;
+        std::optional<extension> count;  // of its latest round; none before the first
     };
 
     const lease& at(lease_index i) const noexcept {
@@ -191,8 +199,8 @@ private:
     std::deque<lease> leases_;
     std::size_t open_ = 0;   // leases that the present round has not decided
     std::size_t again_ = 0;  // leases that wait for the next round
-    std::uint32_t round_ = 0;
-    time_point sent_{};
+    std::uint32_t round_ = 0;  // 0 before the first; at most `last_round`
+    time_point sent_{};        // the present round
 };
 
 }  // namespace redlock::core

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <chrono>
 #include <cmath>
 
@@ -31,7 +32,9 @@ renewal::renewal(time_point granted_at, time_point valid_until, terms t) noexcep
       last_sent_(granted_at),
       ttl_sent_(granted_at),
       renew_at_(next_renewal()),
-      stalls_at_(t.watchdog > 0ns ? granted_at + t.watchdog : time_point::max()) {}
+      stalls_at_(t.watchdog > 0ns ? granted_at + t.watchdog : time_point::max()) {
+    assert(t.ttl > 0ns && t.max_hold >= 0ns && t.loss_margin >= 0ns && t.watchdog >= 0ns);
+}
 
 // From the last round to the next renewal: a third of the ttl; less where a late grant or a long
 // margin would leave less than a third of the time to the loss for the answer.
@@ -53,6 +56,7 @@ void renewal::spread(std::uint64_t leases, std::uint64_t place) noexcept {
     const duration longest = longest_wait();
     const double groups = static_cast<double>(std::bit_floor(leases / group));
     const double part = std::floor(static_cast<double>(place) * 0x1p-64 * groups) / groups;
+    assert(groups >= 1 && part >= 0 && part <= 1);
     const duration after(static_cast<duration::rep>(static_cast<double>(longest.count()) * part));
     const time_point latest = last_sent_ + longest;
     renew_at_ = latest - (latest - after).time_since_epoch() % std::max<duration>(longest, 1ns);
@@ -70,6 +74,7 @@ time_point renewal::deadline() const noexcept {
 }
 
 renewal::action renewal::lose(loss why) noexcept {
+    assert(!lost_);
     lost_ = true;
     reason_ = why;
     return action::lost;
@@ -95,6 +100,7 @@ renewal::action renewal::on_time(time_point now) noexcept {
 void renewal::extended(time_point sent, time_point valid_until,
                        std::optional<duration> new_ttl) noexcept {
     if (lost_) return;
+    assert(!new_ttl || *new_ttl > 0ns);
     valid_until_ = std::max(valid_until_, std::min(valid_until, cap_));
     renewing_ = false;
     failing_ = false;
@@ -108,6 +114,7 @@ void renewal::extended(time_point sent, time_point valid_until,
 }
 
 void renewal::shorten(duration gap) noexcept {
+    assert(gap >= 0ns);
     for (time_point* t : {&granted_at_, &cap_, &valid_until_, &last_sent_, &ttl_sent_, &renew_at_,
                           &stalls_at_}) {
         if (*t != time_point::max()) *t -= gap;
@@ -116,6 +123,7 @@ void renewal::shorten(duration gap) noexcept {
 
 renewal::action renewal::renewal_failed(error_code why, time_point now,
                                         std::uint64_t random) noexcept {
+    assert(why);
     if (lost_) return action::none;
     renewing_ = false;
     if (why == errc::not_held) return lose(loss::taken);

@@ -9,6 +9,7 @@
 #include <redlock/loss.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -20,7 +21,7 @@ namespace redlock::core {
 class renewal {
 public:
     struct terms {
-        duration ttl{};
+        duration ttl{};  ///< Above 0.
         bool renew = true;
         duration max_hold{0};     ///< 0: no cap.
         duration loss_margin{0};  ///< Report the loss this long before the validity ends.
@@ -85,15 +86,15 @@ private:
     terms terms_;
     time_point granted_at_;
     time_point cap_;  // grant + max_hold; the end of time without one
-    time_point valid_until_;
+    time_point valid_until_;  // not after `cap_`
     time_point last_sent_;  // when the latest round that prolonged it was sent
     time_point ttl_sent_;   // when the round that set the ttl was sent
-    time_point renew_at_;
+    time_point renew_at_;  // the end of time where it is not to be renewed
     time_point stalls_at_;  // without a further sign of life; the end of time where none is needed
-    bool renewing_ = false;
-    bool failing_ = false;
-    std::uint32_t failures_ = 0;
-    bool lost_ = false;
+    bool renewing_ = false;       // a round is out
+    bool failing_ = false;        // no round has prolonged it since one failed
+    std::uint32_t failures_ = 0;  // since a round prolonged it
+    bool lost_ = false;           // for good
     loss reason_ = loss::expired;
 };
 
@@ -109,6 +110,7 @@ inline constexpr duration most_fence_tolerance = std::chrono::seconds(15);
 /// is wrong by minutes is no better for it, and the fences that it led to would be refused for as
 /// long.
 constexpr duration fence_tolerance(duration ttl_max) noexcept {
+    assert(ttl_max > duration::zero());
     return std::min(ttl_max / 4, most_fence_tolerance);
 }
 
@@ -129,6 +131,7 @@ public:
     /// up.
     std::optional<std::uint64_t> next(std::uint64_t seen, std::int64_t node_time_us,
                                       duration tolerance, std::uint64_t raised = 0) noexcept {
+        assert(tolerance >= duration::zero());
         const auto time = static_cast<std::uint64_t>(node_time_us > 0 ? node_time_us : 0);
         const auto ahead = static_cast<std::uint64_t>(
             std::chrono::floor<std::chrono::microseconds>(tolerance).count());
@@ -136,12 +139,13 @@ public:
         const std::uint64_t fence =
             std::max({last_ + 1, seen + 1, std::min(raised, time + ahead / 2), time});
         if (fence > time + ahead || fence >= fence_limit) return std::nullopt;
+        assert(fence > last_ && fence > seen);
         last_ = fence;
         return fence;
     }
 
 private:
-    std::uint64_t last_ = 0;
+    std::uint64_t last_ = 0;  // below `fence_limit`
 };
 
 /// For so many ttls a renewal prolongs the fences: general.lua has the same number.
@@ -170,6 +174,7 @@ struct traces {
 
     /// The nodes got a fence and a key, which they keep for `keys_for` from now on.
     void note_keys(time_point now, duration keys_for) noexcept {
+        assert(keys_for > duration::zero());
         fences_until = std::max(fences_until, now + std::max(keys_for, most_fence_tolerance));
     }
     /// Whether a renewal, whose keys will live for `keys_for`, has to prolong the fences, too.
@@ -181,6 +186,7 @@ struct traces {
     /// The nodes were sent a renewal that prolongs the fences: for so many ttls, if not for longer
     /// than `most`.
     void note_prolonged_fences(time_point now, duration ttl, duration most) noexcept {
+        assert(ttl > duration::zero() && most >= duration::zero());
         fences_until = std::max(fences_until, now + std::min(fence_renewal_ttls * ttl, most));
     }
     /// Whether the nodes would keep the fences for longer than they are needed once the keys are

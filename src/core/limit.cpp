@@ -28,6 +28,7 @@ milliseconds pacing::ttl() const noexcept {
 }
 
 bool pacing::counts(milliseconds ttl, time_point valid_until, time_point now) noexcept {
+    assert(ttl > 0ms && ttl <= longest_ttl_);
     const time_point sent = valid_until - validity(ttl);
     slowest_ = std::max<duration>(now - sent, slowest_ / 2);
     return valid_until - now >= period_;
@@ -64,7 +65,7 @@ milliseconds time_until_free_in(node_mask list, std::span<const node_vote> votes
 
 milliseconds time_until_free(std::span<const node_vote> votes, const node_lists& nodes,
                              milliseconds turn) {
-    assert(votes.size() == nodes.size());
+    assert(votes.size() == nodes.size() && turn > 0ms);
     return std::max(time_until_free_in(nodes.old(), votes, turn),
                     time_until_free_in(nodes.after(), votes, turn));
 }
@@ -108,6 +109,7 @@ rate_limit::start rate_limit::begin(limited& call, duration wait, time_point now
 void rate_limit::admit(time_point now) {
     while (!line_.empty() && asking_ < most_ && now >= not_before_) {
         limited& first = line_.front();
+        assert(first.state_ == limited::state::in_line && first.waits_);
         line_.pop_front();
         first.state_ = limited::state::asking;
         ++asking_;
@@ -129,6 +131,7 @@ acquire_options rate_limit::request(limited& call) noexcept {
 
 rate_limit::verdict rate_limit::granted(limited& call, time_point valid_until,
                                         time_point now) noexcept {
+    assert(call.state_ == limited::state::asking && most_ >= 1 && most_ <= slots_);
     if (!pace_.counts(call.ttl_, valid_until, now)) return late(call, now);
     not_before_ = {};  // the nodes have free slots
     if (call.waits_) most_ = std::min<std::size_t>(most_ + 1, slots_);
@@ -138,6 +141,7 @@ rate_limit::verdict rate_limit::granted(limited& call, time_point valid_until,
 rate_limit::verdict rate_limit::refused(limited& call, error_code why,
                                         std::span<const node_vote> votes,
                                         const node_lists& nodes, time_point now) {
+    assert(why && call.state_ == limited::state::asking);
     const bool is_reached = why == errc::contended;
     if (is_reached) {
         not_before_ = now + time_until_free(votes, nodes, turn_);
@@ -168,6 +172,8 @@ rate_limit::verdict rate_limit::late(limited& call, time_point now) noexcept {
 }
 
 rate_limit::verdict rate_limit::end(limited& call, verdict how) noexcept {
+    assert((call.state_ == limited::state::in_line) == call.listed_.is_linked());
+    assert(asking_ > 0 || !call.waits_ || call.state_ != limited::state::asking);
     if (call.state_ == limited::state::asking && call.waits_) --asking_;
     if (call.listed_.is_linked()) call.listed_.unlink();
     call.state_ = limited::state::away;
@@ -176,6 +182,7 @@ rate_limit::verdict rate_limit::end(limited& call, verdict how) noexcept {
 
 // Of those that rest the earlier ones stand before the later ones.
 rate_limit::verdict rate_limit::rest(limited& call, time_point until) noexcept {
+    assert(call.waits_ && call.state_ == limited::state::asking);
     end(call, verdict::rest);
     not_before_ = until;
     const auto next = std::find_if(line_.begin(), line_.end(), [&](const limited& other) {

@@ -14,6 +14,7 @@
 #include <boost/intrusive/list.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +33,9 @@ class pacing {
 public:
     pacing(std::chrono::milliseconds period, std::chrono::milliseconds longest_ttl,
            drift_policy drift) noexcept
-        : period_(period), longest_ttl_(longest_ttl), drift_(drift) {}
+        : period_(period), longest_ttl_(longest_ttl), drift_(drift) {
+        assert(period.count() > 0 && longest_ttl >= period);
+    }
 
     /// The ttl of the next request.
     std::chrono::milliseconds ttl() const noexcept;
@@ -40,7 +43,10 @@ public:
     /// it came late.
     bool counts(std::chrono::milliseconds ttl, time_point valid_until, time_point now) noexcept;
     /// The answers took longer than the whole ttl.
-    void was_too_late(std::chrono::milliseconds ttl) noexcept { slowest_ = ttl; }
+    void was_too_late(std::chrono::milliseconds ttl) noexcept {
+        assert(ttl.count() > 0);
+        slowest_ = ttl;
+    }
 
     /// The longest period whose slots the nodes keep: the ttl has to be longer by the drift
     /// allowance, and by the way to the nodes and back.
@@ -88,11 +94,11 @@ private:
     enum class state : std::uint8_t { away, in_line, asking };
     using hook = boost::intrusive::list_member_hook<
         boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
-    hook listed_;
+    hook listed_;  // linked where it is in line
     time_point deadline_{};
     std::uint64_t number_ = 0;  // later ones have larger ones
     std::chrono::milliseconds ttl_{0};  // of its last request
-    unsigned tries_ = 0;
+    unsigned tries_ = 0;  // requests so far
     bool waits_ = false;
     state state_ = state::away;
 };
@@ -109,7 +115,9 @@ public:
     rate_limit(std::uint16_t slots, std::chrono::milliseconds period,
                std::chrono::milliseconds longest_ttl, drift_policy drift) noexcept
         : pace_(period, longest_ttl, drift), slots_(slots), most_(slots),
-          turn_(std::max(std::chrono::milliseconds(1), period / slots)) {}
+          turn_(std::max(std::chrono::milliseconds(1), period / slots)) {
+        assert(slots <= max_slots);
+    }
     rate_limit(const rate_limit&) = delete;
     rate_limit& operator=(const rate_limit&) = delete;
 
@@ -162,10 +170,10 @@ private:
     verdict rest(limited& call, time_point until) noexcept;
 
     pacing pace_;
-    std::uint16_t slots_;
-    line line_;
-    std::size_t asking_ = 0;  // of those that wait
-    std::size_t most_;        // of those may ask at the same time
+    std::uint16_t slots_;     // above 0
+    line line_;               // in the order of their numbers
+    std::size_t asking_ = 0;  // of those that wait; may exceed `most_` after that fell
+    std::size_t most_;        // of those may ask at the same time: 1 to `slots_`
     std::chrono::milliseconds turn_;  // in which a slot becomes free, on average
     time_point not_before_{};         // may anybody in line ask
     std::uint64_t last_number_ = 0;

@@ -34,12 +34,14 @@ void window::unanswered(time_point sent, time_point now) noexcept {
 
 void window::grow() noexcept {
     if (growth_ == growth::steady && ++quick_answers_ < 8) return;
+    assert(quick_answers_ <= 8);
     quick_answers_ = 0;
     ++size_;
 }
 
 // A request from before it shrank says nothing of the size that it has since.
 void window::shrink(time_point sent, time_point now) noexcept {
+    assert(size_ >= least_ && least_ > 0);
     if (sent <= shrunk_at_) return;
     shrunk_at_ = now;
     growth_ = growth::steady;
@@ -48,6 +50,7 @@ void window::shrink(time_point sent, time_point now) noexcept {
 }
 
 admission::answer admission::apply(applicant& a) noexcept {
+    assert(a.state_ == applicant::state::away);
     if (held_up_.size() >= most_held_up) return answer::go_away;
     if (!held_up_.empty() || !window_.has_room()) {
         held_up_.push_back(a);
@@ -62,6 +65,7 @@ admission::answer admission::apply(applicant& a) noexcept {
 // True where it was inside.
 bool admission::leave(applicant& a) noexcept {
     const auto was = std::exchange(a.state_, applicant::state::away);
+    assert((was == applicant::state::held_up) == a.listed_.is_linked());
     if (was == applicant::state::held_up) held_up_.erase(held_up_.iterator_to(a));
     return was == applicant::state::inside;
 }
@@ -81,6 +85,7 @@ void admission::withdraw(applicant& a) noexcept {
 void admission::admit(time_point now) {
     while (!held_up_.empty() && window_.has_room()) {
         applicant& first = held_up_.front();
+        assert(first.state_ == applicant::state::held_up);
         held_up_.pop_front();
         window_.enter();
         first.state_ = applicant::state::inside;

@@ -26,10 +26,15 @@ public:
     enum class growth : bool { steady, twofold_at_first };
 
     window(duration node_timeout, std::size_t least, std::size_t size, growth how) noexcept
-        : patience_(node_timeout / 4), least_(least), size_(size), growth_(how) {}
+        : patience_(node_timeout / 4), least_(least), size_(size), growth_(how) {
+        assert(node_timeout > duration::zero() && least > 0 && least <= size);
+    }
 
     /// From now on a node has that much time to answer.
-    void set_node_timeout(duration node_timeout) noexcept { patience_ = node_timeout / 4; }
+    void set_node_timeout(duration node_timeout) noexcept {
+        assert(node_timeout > duration::zero());
+        patience_ = node_timeout / 4;
+    }
     bool has_room() const noexcept { return inside_ < size_; }
     std::size_t size() const noexcept { return size_; }
 
@@ -50,12 +55,12 @@ private:
     void shrink(time_point sent, time_point now) noexcept;
 
     duration patience_;
-    std::size_t least_;
-    std::size_t size_;
-    std::size_t inside_ = 0;
+    std::size_t least_;       // above 0
+    std::size_t size_;        // never below `least_`
+    std::size_t inside_ = 0;  // may exceed `size_` after that shrank
     growth growth_;
-    std::size_t quick_answers_ = 0;  // since it grew
-    duration quickest_ = duration::max();
+    std::size_t quick_answers_ = 0;        // since it grew: below 8
+    duration quickest_ = duration::max();  // as here: none is known
     time_point shrunk_at_ = time_point::min();
 };
 
@@ -75,7 +80,7 @@ private:
     virtual void on_admitted(time_point now) = 0;
 
     enum class state : std::uint8_t { away, held_up, inside };
-    boost::intrusive::list_member_hook<> listed_;
+    boost::intrusive::list_member_hook<> listed_;  // linked where it is held up
     state state_ = state::away;
 };
 
@@ -117,7 +122,7 @@ private:
     boost::intrusive::list<
         applicant, boost::intrusive::member_hook<applicant, boost::intrusive::list_member_hook<>,
                                                  &applicant::listed_>>
-        held_up_;
+        held_up_;  // in the order of their calls; at most `most_held_up`
 };
 
 }  // namespace redlock::core

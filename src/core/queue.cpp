@@ -44,6 +44,7 @@ void local_queues::move_up(queue& l) noexcept {
                 std::min(l.last_in_front->waiting->places_, at->waiting->places_);
             if (l.in_front + l.sharing >= places) return;
         }
+        assert(!at->is_in_front && at->waiting->behind_ > 0);
         at->is_in_front = true;
         --at->waiting->behind_;
         ++l.in_front;
@@ -54,6 +55,7 @@ void local_queues::move_up(queue& l) noexcept {
 
 void local_queues::tidy(queue& l) noexcept {
     if (!l.waiters.empty() || l.is_taken || l.sharing > 0) return;
+    assert(l.in_front == 0 && l.last_in_front == nullptr && l.alone == 0);
     queues_.erase(queues_.find(l.resource));
 }
 
@@ -65,6 +67,7 @@ void local_queues::set(waiter& w, waiter::state to) noexcept {
     const auto is_at_rest = [](waiter::state s) -> std::size_t {
         return s == rests || s == rests_in_turn;
     };
+    assert(turns_ >= has_one(w.state_) && resting_ >= is_at_rest(w.state_));
     turns_ += has_one(to) - has_one(w.state_);
     resting_ += is_at_rest(to) - is_at_rest(w.state_);
     w.state_ = to;
@@ -77,6 +80,8 @@ void local_queues::enter(stand& at, waiter& w, std::string_view resource) {
         found->second.resource = found->first;
     }
     queue& l = found->second;
+    // The resources of one waiter are distinct.
+    assert(at.line == nullptr && (l.waiters.empty() || l.waiters.back().waiting != &w));
     if (w.places_ > 1 && w.places_ != any_number) l.freed_slots.reserve(w.places_);
     at.waiting = &w;
     at.line = &l;
@@ -86,6 +91,7 @@ void local_queues::enter(stand& at, waiter& w, std::string_view resource) {
 
 void local_queues::join(waiter& w, std::span<const std::string> resources, std::size_t places) {
     assert(!w.is_queued() && !resources.empty() && places > 0);
+    assert(w.state_ == waiter::state::idle && !w.due_.is_linked());
     w.places_ = places;
     w.behind_ = resources.size();
     w.more_count_ = resources.size() - 1;
@@ -96,7 +102,9 @@ void local_queues::join(waiter& w, std::span<const std::string> resources, std::
 }
 
 void local_queues::remove(stand& s) noexcept {
+    assert(s.line != nullptr && s.waiting != nullptr);
     queue& l = *s.line;
+    assert(l.in_front >= (s.is_in_front ? 1U : 0U) && (s.waiting->places_ > 1 || l.alone > 0));
     const auto at = l.waiters.iterator_to(s);
     if (s.is_in_front) --l.in_front;
     if (l.last_in_front == &s) l.last_in_front = l.in_front > 0 ? &*std::prev(at) : nullptr;
@@ -118,7 +126,7 @@ void local_queues::leave(waiter& w) noexcept {
 }
 
 void local_queues::taken(waiter& w) noexcept {
-    assert(w.is_queued());
+    assert(w.is_queued() && w.behind_ == 0);
     w.for_each_stand([&w](stand& s) {
         if (w.places_ > 1)
             ++s.line->sharing;
@@ -131,6 +139,7 @@ void local_queues::taken(waiter& w) noexcept {
 // Allocates nothing: `enter` reserved the memory. Where that is full the oldest slot is dropped.
 void local_queues::note_freed(std::vector<std::uint16_t>& slots, std::uint16_t slot) noexcept {
     std::erase(slots, slot);
+    assert(slots.size() <= slots.capacity());
     if (slots.capacity() == 0) return;
     if (slots.size() == slots.capacity()) slots.erase(slots.begin());
     slots.push_back(slot);
@@ -138,6 +147,7 @@ void local_queues::note_freed(std::vector<std::uint16_t>& slots, std::uint16_t s
 
 void local_queues::freed(std::string_view resource, std::size_t places,
                          std::uint16_t slot) noexcept {
+    assert(places > 0);
     queue* const l = find(resource);
     if (l == nullptr) return;
     if (places == 1) {
@@ -205,6 +215,7 @@ bool local_queues::is_any_taken(std::span<const std::string> resources) const no
 void local_queues::give_turns(time_point now) {
     while (!due_.empty() && turns_ < most_turns) {
         waiter& next = due_.front();
+        assert(next.is_queued() && next.behind_ == 0);
         due_.pop_front();
         set(next, waiter::state::has_turn);
         next.on_turn(now);
@@ -221,6 +232,7 @@ void local_queues::clear() noexcept {
         });
     }
     queues_.clear();
+    assert(turns_ == 0 && resting_ == 0);
 }
 
 void sleepers::add(sleeper& waiter, std::size_t keys, time_point sent) noexcept {
@@ -236,6 +248,7 @@ void sleepers::remove(sleeper& waiter) noexcept {
     assert(keys_ >= waiter.keys_);
     asleep_.erase(asleep_.iterator_to(waiter));
     keys_ -= waiter.keys_;
+    assert(!asleep_.empty() || keys_ == 0);
 }
 
 void sleepers::clear() noexcept {
@@ -253,6 +266,7 @@ node_mask sleepers::unqueried(node_mask listening, node_mask queried,
 }
 
 duration sleepers::entry_life(duration longest) const noexcept {
+    assert(keys_ >= asleep_.size() && longest >= shortest_life);
     // Those that want several keys fill a batch to a half at least.
     const std::size_t full = (keys_ + most_at_once - 1) / most_at_once;
     const bool are_single = keys_ == asleep_.size();
@@ -276,6 +290,7 @@ sleepers::list::iterator sleepers::end_of_due(time_point now) noexcept {
     auto last = asleep_.begin();
     for (std::size_t keys = 0; last != asleep_.end(); ++last) {
         if (!is_hurried(*last) && last->queried_at_ > now - refresh / 2) break;
+        assert(last->keys_ > 0);
         keys += last->keys_;
         if (keys > most_at_once) break;
     }

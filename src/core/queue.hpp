@@ -57,9 +57,9 @@ private:
     struct queue;
     /// Its entry in one queue.
     struct stand {
-        waiter* waiting = nullptr;
-        queue* line = nullptr;
-        bool is_in_front = false;
+        waiter* waiting = nullptr;  // null before it joined
+        queue* line = nullptr;      // null unless it is in one
+        bool is_in_front = false;   // only in a queue
         hook listed{};
     };
     enum class state : std::uint8_t { idle, has_turn, rests, rests_in_turn };
@@ -72,8 +72,8 @@ private:
 
     stand stand_;
     std::unique_ptr<stand[]> more_;  // in the queues of the resources but the first
-    std::size_t more_count_ = 0;
-    std::size_t behind_ = 0;  // the queues in which it is not in front
+    std::size_t more_count_ = 0;  // 0 unless it is queued
+    std::size_t behind_ = 0;      // the queues in which it is not in front: never more than before
     state state_ = state::idle;
     std::size_t places_ = 1;  // so many may hold the resource at once, by this waiter
     hook due_;  // linked: `on_turn` is due
@@ -88,7 +88,7 @@ struct waiter::queue {
     bool is_taken = false;      // a lease of this client holds it, and does not share it
     std::size_t sharing = 0;    // leases of this client that hold it together
     std::size_t in_front = 0;   // of the waiters: those at the head of the queue
-    stand* last_in_front = nullptr;
+    stand* last_in_front = nullptr;  // null where none is
     std::size_t alone = 0;      // of the waiters: those that would not share it
     std::vector<std::uint16_t> freed_slots{};  // that no try of this client has named since
 };
@@ -124,6 +124,7 @@ public:
     /// long, unless it `sleeps` first. If no quorum can be reached, this turn lasts until then:
     /// the other waiters would fare no better.
     void rests(waiter& w, bool has_quorum) noexcept {
+        assert(w.is_queued());
         set(w, has_quorum ? waiter::state::rests : waiter::state::rests_in_turn);
     }
     /// The number of waiters that rest.
@@ -189,7 +190,7 @@ private:
     std::unordered_map<std::string, queue, hash, std::equal_to<>> queues_;
     boost::intrusive::list<waiter,
                            boost::intrusive::member_hook<waiter, waiter::hook, &waiter::due_>>
-        due_;
+        due_;                    // queued, and in front in all their queues
     std::size_t turns_ = 0;  // that are not over
     std::size_t resting_ = 0;
 };
@@ -210,7 +211,7 @@ protected:
 private:
     friend class sleepers;
     boost::intrusive::list_member_hook<> listed_;
-    std::size_t keys_ = 0;  // that it wants at once
+    std::size_t keys_ = 0;  // that it wants at once: one at least while it sleeps
     time_point queried_at_{};  // all nodes, by itself or with the others
 };
 
@@ -249,8 +250,8 @@ public:
     /// the nodes that are listened to now.
     node_mask unqueried(node_mask listening, node_mask queried, time_point sent) const noexcept;
     /// How long a node keeps a waiter in its queue without another query for it: `shortest_life`,
-    /// unless so many sleep that to query for all of them so often would keep the nodes busy; but no
-    /// longer than `longest`.
+    /// unless so many sleep that to query for all of them so often would keep the nodes busy; but
+    /// no longer than `longest`.
     duration entry_life(duration longest) const noexcept;
 
     /// When to call `take_due` next: when the first is due, but so many at once that a batch is
@@ -278,13 +279,14 @@ public:
     /// they count as closed.
     bool close_if_idle(time_point now) noexcept;
     void close() noexcept { is_open_ = false; }
-    /// The node is listened to from now on; nothing that it published before has arrived. True if it
-    /// is to be queried for all sleepers at once. Otherwise they are too many, and all of them are
-    /// due: `next_query` is earlier from now on.
+    /// The node is listened to from now on; nothing that it published before has arrived. True if
+    /// it is to be queried for all sleepers at once. Otherwise they are too many, and all of them
+    /// are due: `next_query` is earlier from now on.
     bool listens(std::size_t node, time_point now) noexcept;
     /// Whether the client listened to the node before a query at `sent` went out, and still does:
     /// then it has missed nothing that the node published since the query before that one.
     bool was_listening(std::size_t node, node_mask listening, time_point sent) const noexcept {
+        assert(node < max_nodes);
         return listening.contains(node) && listening_since_[node] < sent;
     }
 
@@ -297,8 +299,8 @@ private:
     list::iterator end_of_due(time_point now) noexcept;
 
     list asleep_;  // first those whose last query is longest ago
-    std::size_t keys_ = 0;  // that they want
-    std::array<time_point, max_nodes> listening_since_{};
+    std::size_t keys_ = 0;  // that they want, all together
+    std::array<time_point, max_nodes> listening_since_{};  // the latest time, of each node
     time_point last_needed_{};
     time_point hurried_at_{};  // waiters without a query since then are due
     bool is_open_ = false;

@@ -12,6 +12,7 @@
 namespace redlock::core {
 
 void tally::note(count& to, choice c) noexcept {
+    assert(to.pending > 0 && c != choice::pending);
     switch (c) {
         case choice::yes: ++to.yes; break;
         case choice::no: ++to.no; break;
@@ -20,6 +21,7 @@ void tally::note(count& to, choice c) noexcept {
         case choice::pending: return;
     }
     --to.pending;
+    assert(to.yes + to.no + to.stale + to.unable + to.pending == to.nodes);
 }
 
 bool tally::cast(std::size_t node, choice c) noexcept {
@@ -49,6 +51,7 @@ std::chrono::milliseconds time_left(const node_state& n) {
 
 // The nodes that have what node `i` has.
 node_mask like(std::size_t i, const resource_state& state, std::span<const std::string> values) {
+    assert(i < state.nodes.size());
     node_mask same;
     for (std::size_t j = 0; j < state.nodes.size(); ++j) {
         same.set(j, state.nodes[j].state == state.nodes[i].state && values[j] == values[i]);
@@ -75,6 +78,7 @@ std::chrono::milliseconds quorum_keeps(node_mask nodes, const resource_state& st
 void read_quorum(resource_state& state, std::span<const std::string> values,
                  const node_lists& lists) {
     const auto& nodes = state.nodes;
+    assert(values.size() == nodes.size() && lists.size() == nodes.size());
     state.quorum = quorum(lists.old().size());
     state.quorum_after = lists.is_joint() ? quorum(lists.after().size()) : 0;
     state.decided = lists.is_quorum(answered(state));
@@ -103,6 +107,7 @@ void read_quorum(resource_state& state, std::span<const std::string> values,
 bool is_conclusive(const resource_state& state, std::span<const std::string> values,
                    const node_lists& lists) {
     const auto& nodes = state.nodes;
+    assert(values.size() == nodes.size() && lists.size() == nodes.size());
     const node_mask answers = answered(state);
     const node_mask silent = lists.all() - answers;
     const auto is_open = [&](node_mask same) {

@@ -32,7 +32,9 @@ class tally {
 public:
     explicit tally(const node_lists& lists) noexcept
         : lists_(lists), counts_{count(lists.old()), count(lists.after())},
-          used_(lists.is_joint() ? 2 : 1) {}
+          used_(lists.is_joint() ? 2 : 1) {
+        assert(!lists.old().empty() && !lists.after().empty());
+    }
 
     /// False if the node has voted before, or there is no such node: nothing is counted then.
     bool cast(std::size_t node, choice c) noexcept;
@@ -78,9 +80,9 @@ private:
             : nodes(static_cast<std::uint8_t>(list.size())),
               quorum(static_cast<std::uint8_t>(redlock::quorum(nodes))),
               pending(nodes) {}
-        std::uint8_t nodes;
-        std::uint8_t quorum;
-        std::uint8_t pending;
+        std::uint8_t nodes;    // the sum of the numbers below
+        std::uint8_t quorum;   // more than half of the nodes
+        std::uint8_t pending;  // have no vote yet
         std::uint8_t yes = 0;
         std::uint8_t no = 0;
         std::uint8_t stale = 0;
@@ -95,13 +97,13 @@ private:
 
     node_lists lists_;
     std::array<count, 2> counts_;  // the old list, the new list
-    std::uint8_t used_;
-    std::array<choice, max_nodes> cast_{};
+    std::uint8_t used_;            // how many counts: 2 for a joint list
+    std::array<choice, max_nodes> cast_{};  // the first of each node
 };
 
-/// Fills `held`, `kept`, `owner`, `note`, `valid_for`, `fence`, the two quorums and `decided` from `state.nodes`. `values`
-/// are the whole values of the keys, one per node, since abbreviated ones may collide; `owner` and
-/// `note` are those of the winning nodes.
+/// Fills `held`, `kept`, `owner`, `note`, `valid_for`, `fence`, the two quorums and `decided` from
+/// `state.nodes`. `values` are the whole values of the keys, one per node, since abbreviated ones
+/// may collide; `owner` and `note` are those of the winning nodes.
 void read_quorum(resource_state& state, std::span<const std::string> values,
                  const node_lists& lists);
 

@@ -19,6 +19,7 @@ release_message message_of_release(const traces& left, const release_facts& fact
 }
 
 node_mask nodes_to_release(const traces& left, node_mask entered, node_mask all) noexcept {
+    assert((left.nodes - all).empty() && (entered - all).empty());
     return left.is_known_elsewhere ? all : left.nodes | entered;
 }
 

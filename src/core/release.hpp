@@ -34,7 +34,8 @@ struct release_message {
 struct release_facts {
     bool may_arrive_late = false;  ///< By `disruptions`, now.
     bool is_entered = false;       ///< The waiter may have a place in the queue of the node.
-    bool waits_on = false;         ///< The waiter stays in the queues, as far as was known at first.
+    /// The waiter stays in the queues, as far as was known at first.
+    bool waits_on = false;
     /// The message was owed, or the node had lost its scripts: whether the waiter waits on is no
     /// longer known.
     bool is_again = false;
@@ -51,7 +52,8 @@ node_mask nodes_to_release(const traces& left, node_mask entered, node_mask all)
 /// the notes on the other nodes may have run out. The following one is owed to no node.
 std::optional<traces> release_after_owed(const traces& left, bool is_fenced) noexcept;
 
-/// Complete at a quorum of answers, once no quorum can deny it any more, or when that is impossible.
+/// Complete at a quorum of answers, once no quorum can deny it any more, or when that is
+/// impossible.
 class release {
 public:
     explicit release(const node_lists& nodes) noexcept : tally_(nodes) {}
@@ -66,8 +68,8 @@ public:
 
 private:
     tally tally_;
-    bool complete_ = false;
-    error_code outcome_;
+    bool complete_ = false;  // then no vote changes the outcome
+    error_code outcome_;     // none before that
 };
 
 /// First the nodes report the values that hold each key. Those whose owners the operator has seen
@@ -123,9 +125,9 @@ private:
     void add_whole(const resource_state& shown, const nameless_owners& names);
 
     std::vector<target> targets_;
-    std::set<held_value> removed_;
-    std::set<held_value> remaining_;
-    std::uint64_t fence_ = 0;
+    std::set<held_value> removed_;    // none before `revoke`
+    std::set<held_value> remaining_;  // none before `revoke`
+    std::uint64_t fence_ = 0;         // only ever rises
     phase phase_ = phase::none;
 };
 

@@ -5,6 +5,7 @@
 #include "value/nodes.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace redlock::core {
@@ -62,6 +63,7 @@ void retry::tried(time_point now) noexcept {
 }
 
 void retry::answered(std::size_t node, const outlook& what, time_point now) noexcept {
+    assert(nodes_.all().contains(node));
     if (what.holder != 0 && std::exchange(holders_[node], what.holder) != what.holder) {
         holder_since_ = now;
     }
@@ -73,6 +75,7 @@ void retry::answered(std::size_t node, const outlook& what, time_point now) noex
 }
 
 void retry::woken(std::size_t node, time_point now) noexcept {
+    assert(nodes_.all().contains(node));
     woken_.insert(node);
     wordless_.erase(node);
     foreign_.erase(node);
@@ -119,6 +122,7 @@ time_point retry::free_for_a_quorum() const noexcept {
 
 std::chrono::milliseconds term_pauses::after(std::chrono::nanoseconds term,
                                              std::uint64_t random) noexcept {
+    assert(next_ >= first && next_ <= longest);
     if (term >= at_once) {
         next_ = first;
         return std::chrono::milliseconds(0);

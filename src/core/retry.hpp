@@ -9,15 +9,16 @@
 #include <redlock/options.hpp>
 
 #include <array>
+#include <cassert>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 
 namespace redlock::core {
 
-/// A node wakes a waiter for each key by itself. The waiter has to try only when that node would let
-/// it have all of them. As in `retry`, a wake-up that comes while an answer is outstanding is newer
-/// than that answer.
+/// A node wakes a waiter for each key by itself. The waiter has to try only when that node would
+/// let it have all of them. As in `retry`, a wake-up that comes while an answer is outstanding is
+/// newer than that answer.
 class blocked_keys {
 public:
     /// Bit i: the i-th key can't be taken, and the node will wake the waiter when it can.
@@ -25,7 +26,9 @@ public:
     static constexpr std::size_t most = 64;
 
     explicit blocked_keys(std::size_t count) noexcept
-        : all_(count < most ? (keys(1) << count) - 1 : ~keys(0)) {}
+        : all_(count < most ? (keys(1) << count) - 1 : ~keys(0)) {
+        assert(count > 0 && count <= most);
+    }
 
     /// A query goes out to these nodes.
     void queried(node_mask nodes) noexcept {
@@ -34,11 +37,13 @@ public:
     /// The node named these keys as blocked. Returns whether all of them were freed meanwhile: the
     /// waiter may have all its keys.
     bool answered(std::size_t node, keys blocked) noexcept {
+        assert(node < max_nodes);
         blocked_[node] = blocked & all_ & ~freed_[node];
         return (blocked & all_) != 0 && blocked_[node] == 0;
     }
     /// The node says that the waiter may have that key. Returns whether it may have all of them.
     bool woken(std::size_t node, std::size_t key) noexcept {
+        assert(node < max_nodes && key < most && (all_ >> key & 1U) != 0);
         const keys one = keys(1) << key;
         freed_[node] |= one;
         blocked_[node] &= ~one;
@@ -46,9 +51,9 @@ public:
     }
 
 private:
-    keys all_;
-    std::array<keys, max_nodes> blocked_{};
-    std::array<keys, max_nodes> freed_{};  // since it was queried last
+    keys all_;  // that it wants: one at least
+    std::array<keys, max_nodes> blocked_{};  // among `all_`, and none that was freed
+    std::array<keys, max_nodes> freed_{};    // since it was queried last
 };
 
 /// When a node would grant us the key, by its answer.
@@ -117,11 +122,11 @@ private:
     instants first_at_{};
     std::array<std::size_t, max_nodes> holders_{};  // as last answered, also to earlier tries
     time_point holder_since_{};  // the last change of any of them
-    node_mask woken_;
-    node_mask foreign_;
+    node_mask woken_;    // since they were queried last
+    node_mask foreign_;  // whose holder is foreign, by its value
     node_mask wordless_;  // where a holder left without a wake-up
     time_point tried_at_{};
-    time_point rest_until_{};
+    time_point rest_until_{};    // not before, whatever the nodes named
     std::uint32_t rests_ = 0;    // one after the other
     bool lacks_quorum_ = false;  // in the last try too few nodes could be queried
 };
@@ -139,7 +144,7 @@ public:
     std::chrono::milliseconds after(std::chrono::nanoseconds term, std::uint64_t random) noexcept;
 
 private:
-    std::chrono::milliseconds next_ = first;
+    std::chrono::milliseconds next_ = first;  // `first` to `longest`
 };
 
 }  // namespace redlock::core

@@ -18,6 +18,7 @@ constexpr duration pause_for_each = microseconds(80);
 }  // namespace
 
 duration until_next_look(std::size_t resources, std::uint64_t random) noexcept {
+    assert(resources > 0);
     const auto count = static_cast<std::int64_t>(resources);
     const duration pause = std::max<duration>(usual_pause, count * pause_for_each);
     const auto spread = static_cast<std::uint64_t>((pause / 2).count());

@@ -60,9 +60,9 @@ private:
     std::array<std::uint64_t, max_nodes> digests_{};  // by the last look that a node answered
     node_mask known_;                                 // the nodes that have answered one
     std::uint64_t covered_ = 0;  // the looks up to this one are older than the last inspection
-    time_point inspected_at_{};
-    time_point again_at_ = time_point::max();
-    bool is_due_ = false;
+    time_point inspected_at_{};  // when the last inspection began
+    time_point again_at_ = time_point::max();  // when one is due in any case
+    bool is_due_ = false;        // another one than that which is under way
     bool is_inspected_ = false;  // now
 };
 

@@ -5,6 +5,7 @@
 #include <redlock/clock.hpp>
 
 #include <atomic>
+#include <cassert>
 #include <ctime>
 #include <forward_list>
 #include <mutex>
@@ -26,6 +27,7 @@ void note_fork() noexcept { forks.fetch_add(1, std::memory_order_relaxed); }
 std::uint32_t process_number() noexcept { return forks.load(std::memory_order_relaxed); }
 
 void leave_to_parent(std::shared_ptr<void> what) noexcept {
+    assert(what != nullptr);
     // Neither is ever destroyed, also not when the process ends.
     static auto* const mutex = new std::mutex;
     static auto* const kept = new std::forward_list<std::shared_ptr<void>>;
@@ -51,7 +53,8 @@ clock::time_point clock::now() noexcept {
     }
     // Can't fail: every Linux since 2.6.39 has this clock, and the pointer is good.
     timespec t{};
-    ::clock_gettime(CLOCK_BOOTTIME, &t);
+    [[maybe_unused]] const int failed = ::clock_gettime(CLOCK_BOOTTIME, &t);
+    assert(failed == 0);
     return time_point(std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec));
 }
 

@@ -5,6 +5,7 @@
 #include <redlock/detail/recycling.hpp>
 
 #include <array>
+#include <cassert>
 #include <new>
 #include <utility>
 
@@ -39,10 +40,10 @@ struct block {
 struct store {
     struct pile {
         block* top;
-        std::size_t bytes;
+        std::size_t bytes;  // of all its blocks: at most `most_kept`
     };
-    std::array<pile, largest_recycled / grain> piles;
-    bool is_open;
+    std::array<pile, largest_recycled / grain> piles;  // at the index: of `size_in` it
+    bool is_open;  // until the thread ends; else nothing is kept any more
 };
 constinit thread_local store here{};
 
@@ -70,15 +71,18 @@ constexpr std::size_t size_in(std::size_t index) noexcept { return (index + 1) *
 }  // namespace
 
 void* take_memory(std::size_t bytes) {
+    assert(bytes > 0);
     const std::size_t index = index_of(bytes);
     if (!keeps || index >= here.piles.size()) return ::operator new(bytes);
     auto& pile = here.piles[index];
     if (pile.top == nullptr) return ::operator new(size_in(index));
+    assert(pile.bytes >= size_in(index));
     pile.bytes -= size_in(index);
     return std::exchange(pile.top, pile.top->next);
 }
 
 void give_memory(void* memory, std::size_t bytes) noexcept {
+    assert(memory != nullptr && bytes > 0);
     const std::size_t index = index_of(bytes);
     if (!keeps || index >= here.piles.size()) return ::operator delete(memory);
     auto& pile = here.piles[index];

@@ -29,9 +29,11 @@ public:
         using reference = std::size_t;
 
         constexpr std::size_t operator*() const noexcept {
+            assert(left_ != 0);
             return static_cast<std::size_t>(std::countr_zero(left_));
         }
         constexpr iterator& operator++() noexcept {
+            assert(left_ != 0);
             left_ &= left_ - 1;
             return *this;
         }
@@ -40,7 +42,7 @@ public:
     private:
         friend class node_mask;
         constexpr explicit iterator(std::uint32_t left) noexcept : left_(left) {}
-        std::uint32_t left_;
+        std::uint32_t left_;  // not visited yet; 0 at the end
     };
 
     constexpr node_mask() noexcept = default;
@@ -87,13 +89,14 @@ private:
         return std::uint32_t{1} << node;
     }
 
-    std::uint32_t bits_ = 0;
+    std::uint32_t bits_ = 0;  // only of numbers below `max_nodes`
 };
 
 constexpr std::size_t quorum(std::size_t nodes) noexcept { return quorum_of(nodes); }
 
-/// The nodes of a list. A joint list names those of the old list and of the new one, and a quorum is
-/// more than half of each: two programs with the old and with the new list alone may share no node.
+/// The nodes of a list. A joint list names those of the old list and of the new one, and a quorum
+/// is more than half of each: two programs with the old and with the new list alone may share no
+/// node.
 class node_lists {
 public:
     constexpr node_lists() noexcept = default;
@@ -145,9 +148,13 @@ private:
     }
     template <class Values, class Before>
     static auto nth(node_mask list, const Values& of, Before before) {
+        assert(!list.empty());
         std::array<std::decay_t<decltype(of[0])>, max_nodes> each{};
         std::size_t count = 0;
-        for (const std::size_t node : list) each[count++] = of[node];
+        for (const std::size_t node : list) {
+            assert(node < std::size(of));
+            each[count++] = of[node];
+        }
         const auto at = each.begin() + static_cast<std::ptrdiff_t>(quorum(count) - 1);
         std::nth_element(each.begin(), at, each.begin() + static_cast<std::ptrdiff_t>(count),
                          before);
@@ -155,7 +162,7 @@ private:
     }
 
     node_mask old_;
-    node_mask after_;
+    node_mask after_;  // as `old_`, unless the list changes
 };
 
 }  // namespace redlock

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <arpa/inet.h>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <map>
 #include <set>
@@ -34,6 +35,7 @@ bool key_ends_with(std::string_view prefix, std::string_view rest,
 }
 
 std::string_view ending_of(key_role role) noexcept {
+    assert(static_cast<std::size_t>(role) < key_roles);
     return endings[static_cast<std::size_t>(role)];
 }
 
@@ -77,6 +79,7 @@ public:
         list_.push_back({config_issue::level::warning, std::move(where), std::move(message)});
     }
     bool range(std::string where, milliseconds value, milliseconds low, milliseconds high) {
+        assert(low <= high);
         if (value >= low && value <= high) return true;
         error(std::move(where), "must be " + std::to_string(low.count()) + " to " +
                                     std::to_string(high.count()) + " ms");
@@ -206,6 +209,7 @@ void check_nodes(const std::vector<node_options>& nodes, findings& out) {
 
 // `list`: which of the two, where there are two.
 void check_size(std::size_t nodes, const std::string& list, findings& out) {
+    assert(nodes <= max_nodes);
     if (nodes == 1) {
         out.warning("/nodes", list + "when the one node fails, nothing can be locked; use three");
     } else if (nodes != 0 && nodes % 2 == 0) {
@@ -330,7 +334,8 @@ void check_kind(const acquire_options& o, const client_options& client, findings
     const auto longest = longest_min_hold(client);
     if (o.min_hold < milliseconds(0) || o.min_hold > longest) {
         out.error("/min_hold_ms",
-                  "must be 0 to " + std::to_string(std::max<milliseconds::rep>(longest.count(), 0)) +
+                  "must be 0 to " +
+                      std::to_string(std::max<milliseconds::rep>(longest.count(), 0)) +
                       ": ttl_max_ms, which is " + std::to_string(client.ttl_max.count()) +
                       ", less the drift allowance and the way to the nodes; it has to exceed how "
                       "far the starts of the programs lie apart, not the period");
@@ -402,7 +407,8 @@ std::string validate_note(std::string_view note) {
         const std::string where = " at byte " + std::to_string(at + 1);
         if (c.length == 0) return "is no UTF-8" + where;
         if (!detail::is_shown(c.point)) {
-            return "has a control character, or one that has no width or reverses the text," + where;
+            return "has a control character, or one that has no width or reverses the text," +
+                   where;
         }
         at += c.length;
     }
@@ -463,6 +469,7 @@ std::string default_client_name() {
         name.begin(), name.end(),
         [](char c) { return c == ' ' || c == '#' || !is_printable_ascii(c); }, '_');
     const std::string pid = ":" + std::to_string(::getpid());
+    assert(pid.size() < max_client_name);
     name.resize(std::min(name.size(), max_client_name - pid.size()));
     return name + pid;
 }

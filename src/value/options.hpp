@@ -7,6 +7,7 @@
 #include <redlock/options.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +17,8 @@ namespace redlock {
 
 /// How far two true-running clocks may drift apart while a ttl passes.
 struct drift_policy {
-    double factor = 0.01;
-    duration min = std::chrono::milliseconds(2);
+    double factor = 0.01;                         // of the ttl: at least 0, below 1
+    duration min = std::chrono::milliseconds(2);  // not negative
 
     constexpr duration allowance(duration ttl) const noexcept {
         const auto share = static_cast<double>(ttl.count()) * factor;
@@ -30,12 +31,14 @@ struct drift_policy {
 /// The instant at which a lease ends whose request went out at `sent`. It may be in the past: a
 /// lease is valid at `now` only if now < valid_until(...).
 constexpr time_point valid_until(time_point sent, duration ttl, drift_policy drift) noexcept {
+    assert(ttl > duration::zero());
     return sent + ttl - drift.allowance(ttl);
 }
 
-/// How long before the end of its validity a lease is reported lost at the latest. A timer that rings
-/// at the very end would report after it: this is for the machine to wake us.
+/// How long before the end of its validity a lease is reported lost at the latest. A timer that
+/// rings at the very end would report after it: this is for the machine to wake us.
 constexpr duration least_loss_margin(duration ttl) noexcept {
+    assert(ttl >= duration::zero());
     return std::min<duration>(std::chrono::milliseconds(5), ttl / 20);
 }
 
@@ -69,20 +72,21 @@ inline std::chrono::milliseconds longest_kept(std::chrono::milliseconds ttl_max,
 inline duration longest_stay(const client_options& client, std::chrono::milliseconds min_hold,
                              duration later = {}) {
     using std::chrono::milliseconds;
+    assert(min_hold >= milliseconds(0) && later >= duration::zero());
     if (min_hold == milliseconds(0)) return {};
     const drift_policy drift{client.drift_factor, client.drift_min};
     const duration stay = later + min_hold + drift.allowance(later + min_hold);
     return std::min<duration>(std::chrono::ceil<milliseconds>(stay), client.ttl_max);
 }
 
-/// Whether nodes that may have lost their data are kept from voting. A plain lock names no epoch, so
-/// there the guard would see nothing.
+/// Whether nodes that may have lost their data are kept from voting. A plain lock names no epoch,
+/// so there the guard would see nothing.
 inline bool is_guarded(const client_options& client) {
     return client.fencing && client.guard != restart_guard::off;
 }
 
 struct slot_number {
-    std::uint16_t number = 0;
+    std::uint16_t number = 0;  ///< Below `of`; 0 for the resource itself.
     std::uint16_t of = 0;  ///< So many there are; 0: it is the resource itself.
 };
 

@@ -135,9 +135,11 @@ TEST_CASE("a loss says when the lease was granted, and a renewal that failed whe
     CHECK(lost.id == s.only(event_kind::granted).id);
     const auto failed = s.of(event_kind::renewal_failed);
     REQUIRE_FALSE(failed.empty());
+    // The first one waits for the nodes; later ones find their connections given up.
+    CHECK(failed.front().duration > 100ms);
     for (const noted& e : failed) {
         CHECK(e.id == lost.id);
-        CHECK(e.duration > 0us);
+        CHECK(e.at - e.begin - e.duration < 1us);
         CHECK(e.begin > granted_at);
     }
 }

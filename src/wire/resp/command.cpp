@@ -3,6 +3,7 @@
 #include "wire/resp/command.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 #include <cstddef>
 
@@ -35,20 +36,26 @@ char* write_words(char* to, std::span<const std::string_view> words) noexcept {
     return to;
 }
 
+void cut(std::string& out, const char* end) noexcept {
+    assert(end <= out.data() + out.size());
+    out.resize(static_cast<std::size_t>(end - out.data()));
+}
+
 }  // namespace
 
 void append_command(std::string& out, std::span<const std::string_view> args, std::size_t more) {
+    assert(!args.empty());
     const std::size_t begin = out.size();
     out.resize(begin + max_header_bytes + most_bytes(args));
-    char* const end = write_header(out.data() + begin, '*', args.size() + more);
-    out.resize(static_cast<std::size_t>(write_words(end, args) - out.data()));
+    char* const words = write_header(out.data() + begin, '*', args.size() + more);
+    cut(out, write_words(words, args));
 }
 
 void append_words(std::string& out, std::initializer_list<std::string_view> words) {
     const std::span<const std::string_view> all(words.begin(), words.size());
     const std::size_t begin = out.size();
     out.resize(begin + most_bytes(all));
-    out.resize(static_cast<std::size_t>(write_words(out.data() + begin, all) - out.data()));
+    cut(out, write_words(out.data() + begin, all));
 }
 
 }  // namespace redlock::resp

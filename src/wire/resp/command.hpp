@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <initializer_list>
 #include <span>
@@ -28,8 +29,8 @@ struct script {
     std::string_view sha1;  ///< 40 lower-case hex digits, as SCRIPT LOAD answers.
 };
 
-// One per file in lua/ and lua/seldom/, with what it includes. The definitions are generated from the files,
-// qualified, so a file without a declaration here does not compile.
+// One per file in lua/ and lua/seldom/, with what it includes. The definitions are generated from
+// the files, qualified, so a file without a declaration here does not compile.
 const script& look() noexcept;
 const script& plain() noexcept;
 const script& record() noexcept;
@@ -45,11 +46,12 @@ constexpr std::string_view verb(script_form form) noexcept {
     return form == script_form::whole ? "EVAL" : "EVALSHA";
 }
 constexpr std::string_view body(script_form form, const script& s) noexcept {
+    assert(!s.text.empty() && s.sha1.size() == 40);
     return form == script_form::whole ? s.text : s.sha1;
 }
 
-/// Those that each handshake loads, in the order of their names: not those of lua/seldom/, which few
-/// clients use. A node gets their text with the first call.
+/// Those that each handshake loads, in the order of their names: not those of lua/seldom/, which
+/// few clients use. A node gets their text with the first call.
 std::span<const script> all_scripts() noexcept;
 
 }  // namespace redlock::resp

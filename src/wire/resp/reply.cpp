@@ -5,6 +5,7 @@
 #include <hiredis/read.h>
 
 #include <algorithm>
+#include <cassert>
 #include <exception>
 #include <new>
 #include <string>
@@ -117,6 +118,7 @@ public:
         if (levels_above(task) >= max_nesting) {
             return refuse("arrays are nested too deeply");
         }
+        assert(arena_.children() <= max_elements_);
         if (size > max_elements_ - arena_.children()) {
             return refuse("reply has too many elements");
         }
@@ -149,6 +151,7 @@ private:
         std::size_t index = 0;
         if (task.parent) {
             const auto parent = reinterpret_cast<std::uintptr_t>(task.parent->obj) - 1;
+            assert(static_cast<std::size_t>(task.idx) < arena_.at(parent).size);
             index = arena_.at(parent).begin + static_cast<std::size_t>(task.idx);
         }
         try {
@@ -159,7 +162,7 @@ private:
         return reinterpret_cast<void*>(index + 1);
     }
 
-    std::size_t max_elements_;
+    std::size_t max_elements_;  // children in the arena, at most
     reply_arena arena_;
     std::string_view refusal_;  // of static storage
 };
@@ -239,6 +242,7 @@ public:
                 return outcome::need_more;
             }
             // Below the limit here, so hiredis never buffers more than it.
+            assert(reply_bytes_ <= limits_.max_reply_bytes);
             const std::size_t room = limits_.max_reply_bytes - reply_bytes_;
             const std::string_view slice = bytes.substr(0, std::min(slice_bytes, room));
             if (redisReaderFeed(reader_.get(), slice.data(), slice.size()) != REDIS_OK) {
@@ -269,6 +273,7 @@ private:
             return break_off(refusal.empty() ? std::string_view(reader_->errstr) : refusal);
         }
         if (root) {
+            assert(reader_->pos <= reader_->len);
             // What is left belongs to the replies after this one.
             reply_bytes_ = reader_->len - reader_->pos;
             unparsed_ = reply_bytes_ > 0;
@@ -281,6 +286,7 @@ private:
     }
 
     outcome break_off(std::string_view why) {
+        assert(!why.empty());
         error_ = why;
         reader_.reset();
         return outcome::broken;
@@ -289,8 +295,9 @@ private:
     parser_limits limits_;
     builder builder_;
     reader_ptr reader_;  // null when broken
-    std::string error_;
-    std::size_t reply_bytes_ = 0;   // taken, of this reply and what follows it in the buffer
+    std::string error_;   // empty unless broken
+    // Taken, of this reply and what follows it in the buffer; at most `max_reply_bytes`.
+    std::size_t reply_bytes_ = 0;
     bool unparsed_ = false;         // hiredis has bytes it has not looked at
     bool between_replies_ = false;  // the arena holds a reply that was given out
 };
@@ -301,14 +308,17 @@ parser::parser(parser&&) noexcept = default;
 parser& parser::operator=(parser&&) noexcept = default;
 
 parser::outcome parser::feed(std::string_view& bytes, reply& out) {
+    assert(impl_);
     return impl_->feed(bytes, out);
 }
 
 std::string_view parser::error() const noexcept {
+    assert(impl_);
     return impl_->error();
 }
 
 void parser::reset() {
+    assert(impl_);
     impl_->reset();
 }
 

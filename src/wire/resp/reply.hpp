@@ -36,8 +36,8 @@ public:
     bool is_error(std::string_view code) const noexcept;
 
 private:
-    const reply_arena* arena_ = nullptr;
-    std::size_t index_ = 0;
+    const reply_arena* arena_ = nullptr;  // null: nil
+    std::size_t index_ = 0;               // of an element there
 };
 
 struct parser_limits {
@@ -73,7 +73,7 @@ public:
 
 private:
     class impl;
-    std::unique_ptr<impl> impl_;
+    std::unique_ptr<impl> impl_;  // null once it was moved from
 };
 
 /// The root is element 0. The children of an array stand side by side, so each is found by index.
@@ -93,6 +93,7 @@ public:
     }
 
     void set_integer(std::size_t index, std::int64_t value) {
+        assert(index < elements_.size());
         elements_[index].type = reply_type::integer;
         elements_[index].integer = value;
     }
@@ -115,15 +116,19 @@ public:
     /// All elements but the root.
     std::size_t children() const noexcept { return elements_.size() - 1; }
 
-    const element& at(std::size_t index) const noexcept { return elements_[index]; }
+    const element& at(std::size_t index) const noexcept {
+        assert(index < elements_.size());
+        return elements_[index];
+    }
 
     std::string_view text_of(const element& e) const noexcept {
+        assert(e.begin + e.size <= text_.size());
         return std::string_view(text_).substr(e.begin, e.size);
     }
 
 private:
-    std::vector<element> elements_ = std::vector<element>(1);
-    std::string text_;
+    std::vector<element> elements_ = std::vector<element>(1);  // the root at least
+    std::string text_;  // of all elements, one after the other
 };
 
 }  // namespace redlock::resp

@@ -179,6 +179,18 @@ TEST_CASE("an acquire without a wait needs admission, and overtakes no waiter of
     }
 }
 
+TEST_CASE("without a wait an acquire that begins again may be turned away before its second try") {
+    acquisition a = begun({});
+    a.settled(start, longest);
+    REQUIRE(a.admitted(false) == actions{begin_try});
+    send(a, start);
+    a.give_back(true);
+    a.begin_again();
+    CHECK(a.settled(start + 2ms, longest) == actions{apply});
+    CHECK(a.due(start + 1s, {}, false) == actions{turn_away});
+    CHECK(a.reason() == errc::no_quorum);
+}
+
 TEST_CASE("a round that has not left yet is sent while it is open, or while its lease lives") {
     acquisition a = trying();
     CHECK(a.is_wanted(1, false));
@@ -334,6 +346,7 @@ TEST_CASE("one that would not wait draws no ticket") {
 
 TEST_CASE("it knows on which nodes its place may be, and on which this round put it") {
     acquisition a = trying();
+    a.draw_ticket(77);
     a.sent(node_mask::only(0), 0, true);
     a.sent(node_mask::only(1), 0, false);
     CHECK(a.entered() == node_mask::only(0));
@@ -341,7 +354,7 @@ TEST_CASE("it knows on which nodes its place may be, and on which this round put
     hold(a, start + 1ms, start + 1ms);
     a.give_back(false);
     CHECK(a.entered() == node_mask::only(0));
-    a.begin_round({}, start + 2ms);
+    send(a, start + 2ms);
     CHECK(a.entered_now().empty());
     a.entered(node_mask::only(2));
     CHECK(a.entered().size() == 2);
