@@ -35,7 +35,6 @@ void connection::start(time_point now) {
 }
 
 void connection::on_open(time_point now) {
-    assert(link_.state() == phase::connecting);
     link_.opened(now);
     connecting_took_ = now - opening_since_;
     parser_.reset();
