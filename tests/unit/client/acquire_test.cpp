@@ -25,7 +25,7 @@ struct no_random final : detail::random_source {
 };
 
 struct fixture {
-    client_options options{.nodes = std::vector<node_options>(3)};
+    client_options options{.nodes = std::vector<node_options>(3), .client_name = "c"};
     no_random random;
     detail::context shared{options, random};
 };
@@ -96,7 +96,7 @@ struct no_chance final : detail::random_source {
 };
 
 struct try_votes_fixture {
-    client_options options{.nodes = std::vector<node_options>(3)};
+    client_options options{.nodes = std::vector<node_options>(3), .client_name = "c"};
     no_chance random;
     detail::context shared{options, random};
     try_votes votes;
