@@ -12,8 +12,8 @@
 --   fence    that the node keeps for the key, as text; empty where there is none
 --   time     of this node's clock, in ms; 0 where nobody waits
 --   waiting  the first 1,000 entries of the queue: shared/queue.lua
---   readers  the values of those that share the key now; of more than 1,000 those that do for
---            longest
+--   readers  the values of those that share the key now, from the one that does for longest; of
+--            more than 1,000 the first
 --   k        the least number of slots that a program names; 0: none does
 --   slots    of each slot that is taken its number, and the value, PTTL and fence of its key
 -- Of values, which in other programs' keys have no limit, the first 400 bytes; empty where there is

@@ -99,7 +99,9 @@ std::optional<resource_view> read_view(const resp::reply& reply) {
     view.key = {reply[0], reply[1], reply[2]};
     view.time_ms = reply[3].integer();
     view.waiting = reply[4];
-    for (std::size_t i = 0; i < reply[5].size(); ++i) view.readers.emplace_back(reply[5][i].text());
+    for (std::size_t i = reply[5].size(); i > 0; --i) {
+        view.readers.emplace_back(reply[5][i - 1].text());
+    }
     const std::int64_t count = reply[6].integer();
     if (count > 0 && count <= max_slots) view.slot_count = static_cast<std::uint16_t>(count);
     const resp::reply slots = reply[7];

@@ -55,7 +55,7 @@ struct resource_view {
     key_view key;
     std::int64_t time_ms = 0;  ///< Of the node's clock, where somebody waits.
     resp::reply waiting;       ///< Entries of the queue.
-    std::vector<std::string> readers;
+    std::vector<std::string> readers;  ///< The one whose time ends first comes first.
     std::uint16_t slot_count = 0;  ///< The smallest number that is named; 0: none is.
     std::vector<slot_view> slots;
 };
