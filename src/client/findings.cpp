@@ -298,7 +298,8 @@ bool node_reports::is_news(std::size_t node, std::string_view topic, std::string
 
 void node_reports::report_greeting(std::size_t node, const greeting& facts,
                                    const std::string& lateness) {
-    if (is_news(node, to_string(node_problem::slow), lateness.empty() ? "" : "late")) {
+    // Once for all: it comes and goes with the network.
+    if (!lateness.empty() && is_news(node, to_string(node_problem::slow), "late")) {
         report(node, error_of(node_problem::slow), lateness);
     }
     if (shared_->size() == 1 && is_news(node, "count", "alone")) {

@@ -121,7 +121,7 @@ public:
     void report_ttl_max(std::size_t node) const;
     std::string tell_of_ttl_max(std::size_t node) const;
     /// What a handshake showed: each problem once per node, and again when it comes back after a
-    /// handshake without it. `lateness`: see `session`.
+    /// handshake without it; `lateness` (see `session`) only once.
     void report_greeting(std::size_t node, const greeting& facts, const std::string& lateness);
     /// That the node can't be listened to, or can again: null. Once until then.
     void report_deafness(std::size_t node, const wire::failure* why);
