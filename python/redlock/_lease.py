@@ -19,8 +19,8 @@ class Nodes(Protocol):
     _handle: c_void_p
     process: int
 
-    def acquire(self, resources: Resources, options: Options, contention: bool = True,
-                cancel: Optional[int] = None) -> "Optional[Lease]": ...
+    def acquire(self, resources: Resources, options: Options,
+                cancel: Optional[int] = None) -> "Lease": ...
 
     def inspect(self, resource: str) -> Dict[str, Any]: ...
 
