@@ -168,7 +168,8 @@ ruled declared(const record_facts& found, const record_terms& t,
     record_facts r = found;
     if (!found.exists) r = {.exists = true, .time_us = found.time_us, .created_us = at_writing};
     r.epoch = t.epoch;
-    name_process(r, t.server);
+    // A declaration may be on its way before the node has said which process it is.
+    if (!t.server.run_id.empty()) name_process(r, t.server);
     r.ttl_max = t.ttl_max;
     r.quarantine = t.quarantine;
     r.list = {.set = t.set, .names = t.names, .number = t.number};

@@ -18,7 +18,7 @@ if(with)
     math(EXPR seeds "${seeds} / ${share}")
 endif()
 file(GLOB_RECURSE sources LIST_DIRECTORIES false "${project}/include/*" "${project}/src/*"
-     "${project}/lua/*" "${project}/tests/simulation/*.?pp" "${project}/src/testing/redis_model/*")
+     "${project}/lua/*" "${project}/tests/simulation/*.?pp")
 list(SORT sources)
 set(all "")
 foreach(source IN LISTS sources)

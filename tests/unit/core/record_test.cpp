@@ -323,6 +323,13 @@ TEST_CASE("an operator declares a node new under a new epoch") {
         CHECK(dated.next->offset->error_us == 9);
         CHECK(dated.next->offset->seen_us == at_writing);
     }
+    SECTION("and the process that is on record, where the node has not said which it is yet") {
+        t.server = {};
+        const auto early = core::declared(found, t, std::nullopt).next.value();
+        CHECK(early.run_id == found.run_id);
+        CHECK(early.replid == found.replid);
+        CHECK(early.is_durable == found.is_durable);
+    }
     SECTION("also where there is no record") {
         const auto first = core::declared(none(), t, std::nullopt).next.value();
         CHECK(first.exists);
