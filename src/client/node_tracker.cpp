@@ -158,7 +158,8 @@ wire::record_exchange node_tracker::declaration(std::size_t node, time_point beg
                 const core::record_facts& found, const core::record_terms& t) {
                 return core::declared(found, t, clock);
             },
-            &knowledge_.record_on(node)};
+            // A node that has not said which process it is has to be read first.
+            server_of(node).run_id.empty() ? nullptr : &knowledge_.record_on(node)};
 }
 
 wire::record_exchange node_tracker::list_step(std::size_t node,

@@ -71,6 +71,9 @@ public:
     node_reports& reports() noexcept { return reports_; }
     /// An operator declares the node new, and a member of this client's set.
     wire::record_exchange declaration(std::size_t node, time_point began) const;
+    const core::server_facts& server_of(std::size_t node) const noexcept {
+        return knowledge_.votes().server_of(node);
+    }
     /// One step of a change of the list.
     wire::record_exchange list_step(std::size_t node, const core::list_step& step) const;
     /// The record of a node after such a step.

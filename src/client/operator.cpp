@@ -211,6 +211,8 @@ bool declare_operation::is_taken(std::size_t node) const {
 // A declaration that is taken changes the record, even if no caller waits for it any more.
 void declare_operation::on_reply(std::size_t node, std::uint32_t question,
                                  const resp::reply& reply, time_point now) {
+    // The first request may have left before the node had said which process it is.
+    records_[node].set_server(client().tracker.server_of(node));
     writes_again_ = records_[node].read(reply);
     if (!writes_again_ && is_taken(node)) client().tracker.greet_again(node, now);
     node_survey::on_reply(node, question, reply, now);

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace redlock::wire {
 
@@ -48,6 +49,8 @@ public:
                     const core::record_facts* known = nullptr);
 
     void write(std::string& out, resp::script_form form) const;
+    /// What the node has said of its server meanwhile: for the rule that is applied to a reply.
+    void set_server(core::server_facts server) { terms_.server = std::move(server); }
     /// Takes the reply. Returns whether to `write` again.
     bool read(const resp::reply& reply);
     /// At the end, as it counts for the client; and what the rule said.
