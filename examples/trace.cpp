@@ -41,7 +41,7 @@ struct span {
 };
 
 /// For `client_options::on_event`, on the client's strand. An event comes at the end of what it is
-/// about, so a hold comes after its renewals: whoever exports them keeps those of an id until then.
+/// about, so a hold comes after its renewals: an exporter keeps those of an id until then.
 class tracer {
 public:
     void take(const event& e) {

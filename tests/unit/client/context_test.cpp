@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-// What is due when: order, arming again, and what may happen while it is told.
+// What is due when: order, arming again, and what may happen while it is called.
 namespace timers_test {
 
 using namespace redlock;

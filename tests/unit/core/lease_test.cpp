@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-// The life of a lease: when it is renewed, and that its loss is told before the validity ends.
+// The life of a lease: when it is renewed, and that its loss is reported before the validity ends.
 namespace renewal_test {
 
 using namespace redlock;
