@@ -33,7 +33,9 @@ class client_service final : public boost::asio::execution_context::service {
 public:
     static inline boost::asio::execution_context::id id;
 
-    using service::service;
+    // Public: newer Asio constructs services through an allocator, which an inherited constructor,
+    // protected as the base's is, does not let in.
+    explicit client_service(boost::asio::execution_context& owner) : service(owner) {}
     void add(client_impl& c);
     void remove(client_impl& c) noexcept;
 
