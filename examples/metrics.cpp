@@ -53,7 +53,8 @@ private:
             of->socket, asio::dynamic_buffer(of->text, longest), "\r\n\r\n",
             [this, of](boost::system::error_code ec, std::size_t) {
                 if (ec) return;
-                of->text = "HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n\r\n" +
+                of->text = "HTTP/1.0 200 OK\r\nContent-Type: application/openmetrics-text; "
+                           "version=1.0.0; charset=utf-8\r\n\r\n" +
                            redlock::open_metrics(client_->stats());
                 // The end of the connection is the end of the answer.
                 asio::async_write(of->socket, asio::buffer(of->text),

@@ -397,7 +397,7 @@ void parser::add_run() {
              "--max-hold, at most 2s");
     run_->add_flag("--no-renew", running_.lease.no_renew, "Let the lease end after one ttl");
     file(*run_, "--metrics", running_.metrics_file,
-         "Write OpenMetrics for Prometheus here, every 10s and at the end");
+         "Write metrics in Prometheus' text form here, every 10s and at the end");
     conflict_status(*run_, running_.contended_status,
                     "Exit status in place of 120, which CMD may use itself");
     run_->add_option("RESOURCE", running_.resources,

@@ -273,7 +273,7 @@ void runner::observe(const event& e) {
 // once, and CMD goes on.
 void runner::write_metrics() {
     if (request_.metrics_file.empty()) return;
-    const auto text = open_metrics(client_.stats());
+    const auto text = prometheus_text(client_.stats());
     const auto failed = replace_file(request_.metrics_file, text, readers::all);
     if (!failed.empty() && !std::exchange(metrics_failed_, true)) {
         complain("--metrics " + failed + ": name a file in a directory that can be written");

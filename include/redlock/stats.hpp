@@ -78,11 +78,18 @@ struct client_stats {
     std::vector<node_stats> nodes{};  ///< In the order of the options.
 };
 
-/// All of it as text for Prometheus: OpenMetrics, except that `# TYPE` and `# HELP` name a counter
-/// with its "_total", as promtool of Debian 12 wants. Every metric begins with "redlock_",
-/// durations are in seconds, and the metrics of a node carry its name as the label `node`.
+/// All of it as OpenMetrics 1.0, whose Content-Type is
+/// "application/openmetrics-text; version=1.0.0; charset=utf-8". Every metric begins with
+/// "redlock_", durations are in seconds, and the metrics of a node carry its name as the label
+/// `node`.
 ///
 /// **Thread safety.** Any thread may call it.
 REDLOCK_EXPORT std::string open_metrics(const client_stats& stats);
+
+/// The same metrics in Prometheus' older text form, "text/plain; version=0.0.4", which the textfile
+/// collector of node_exporter reads.
+///
+/// **Thread safety.** Any thread may call it.
+REDLOCK_EXPORT std::string prometheus_text(const client_stats& stats);
 
 }  // namespace redlock

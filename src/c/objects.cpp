@@ -211,6 +211,13 @@ refusal without_quorum(const resource_state& state) {
     return out;
 }
 
+int report_stats(redlock_client* client, char** out, std::string (*form)(const client_stats&)) {
+    return report(client, out, [form](blocking_client& by, std::string& text) {
+        text = form(by.stats());
+        return static_cast<int>(REDLOCK_OK);
+    });
+}
+
 }  // namespace
 
 }  // namespace redlock::c
@@ -242,15 +249,13 @@ int redlock_probe(redlock_client* client, char** json) {
 }
 
 int redlock_stats(redlock_client* client, char** json) {
-    return c::report(client, json, [](blocking_client& by, std::string& text) {
-        text = to_json(by.stats());
-        return static_cast<int>(REDLOCK_OK);
-    });
+    return c::report_stats(client, json, redlock::to_json);
 }
 
 int redlock_open_metrics(redlock_client* client, char** text) {
-    return c::report(client, text, [](blocking_client& by, std::string& out) {
-        out = open_metrics(by.stats());
-        return static_cast<int>(REDLOCK_OK);
-    });
+    return c::report_stats(client, text, redlock::open_metrics);
+}
+
+int redlock_prometheus_text(redlock_client* client, char** text) {
+    return c::report_stats(client, text, redlock::prometheus_text);
 }

@@ -24,10 +24,20 @@ std::string label_of(std::string_view name, std::string_view value) {
     return label += '"';
 }
 
+enum class text_form { open_metrics, prometheus };
+
 class metrics_writer {
 public:
-    // `promtool check metrics` of Debian 12 reads "_total" as part of a counter's name.
+    explicit metrics_writer(text_form form) : form_(form) {}
+
+    /// In OpenMetrics a family of a counter has no "_total", and one with a unit says which.
     void describe(std::string_view metric, std::string_view help, std::string_view type) {
+        constexpr std::string_view total = "_total";
+        const bool is_open = form_ == text_form::open_metrics;
+        if (is_open && metric.ends_with(total)) metric.remove_suffix(total.size());
+        if (is_open && metric.ends_with("_seconds")) {
+            text_.append("# UNIT ").append(metric).append(" seconds\n");
+        }
         text_.append("# HELP ").append(metric).append(" ").append(help).append("\n");
         text_.append("# TYPE ").append(metric).append(" ").append(type).append("\n");
     }
@@ -48,7 +58,10 @@ public:
         line(std::string(metric) + "_sum", label, seconds(of.sum));
         line(std::string(metric) + "_count", label, all);
     }
-    std::string take() { return std::move(text_.append("# EOF\n")); }
+    std::string take() {
+        if (form_ == text_form::open_metrics) text_ += "# EOF\n";
+        return std::move(text_);
+    }
 
 private:
     void line(std::string_view name, std::string_view labels, std::string_view value) {
@@ -64,13 +77,12 @@ private:
         return text;
     }
 
+    text_form form_;
     std::string text_;
 };
 
-}  // namespace
-
-std::string open_metrics(const client_stats& stats) {
-    metrics_writer out;
+std::string text_of(const client_stats& stats, text_form form) {
+    metrics_writer out(form);
     const auto add_all = [&](const auto& list, std::string_view type) {
         for (const auto& m : list) {
             if (!m.help.empty()) out.describe(m.metric, m.help, type);
@@ -95,6 +107,16 @@ std::string open_metrics(const client_stats& stats) {
     add_nodes("redlock_node_owed_releases", "Releases that a node has to get on reconnection.",
               "gauge", &node_stats::owed_releases);
     return out.take();
+}
+
+}  // namespace
+
+std::string open_metrics(const client_stats& stats) {
+    return text_of(stats, text_form::open_metrics);
+}
+
+std::string prometheus_text(const client_stats& stats) {
+    return text_of(stats, text_form::prometheus);
 }
 
 }  // namespace redlock

@@ -199,6 +199,8 @@ void try_reports() {
     fail_each("redlock_stats", REDLOCK_OK, [&] { return redlock_stats(client, &text); }, free_it);
     fail_each("redlock_open_metrics", REDLOCK_OK,
               [&] { return redlock_open_metrics(client, &text); }, free_it);
+    fail_each("redlock_prometheus_text", REDLOCK_OK,
+              [&] { return redlock_prometheus_text(client, &text); }, free_it);
     redlock_limiter* limiter = nullptr;
     fail_each("redlock_limiter_new", REDLOCK_OK,
               [&] { return redlock_limiter_new(client, "limit", 1'000, 1'000, &limiter); },

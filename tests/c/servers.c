@@ -361,6 +361,9 @@ static void nodes_and_locks_are_reported_as_text(void) {
     CHECK_HAS(text, "redlock_");
     CHECK_HAS(text, "# EOF");
     redlock_text_free(text);
+    CHECK_IS(redlock_prometheus_text(client, &text), REDLOCK_OK);
+    CHECK_HAS(text, "# TYPE redlock_acquires_total counter");
+    redlock_text_free(text);
     redlock_text_free(NULL);
     CHECK_IS(redlock_release(lease), REDLOCK_OK);
     CHECK_HAS(redlock_version(), ".");

@@ -191,7 +191,7 @@ TEST_CASE("Prometheus' own checker accepts the metrics", "[stats]") {
     REQUIRE(held.value());
     std::FILE* const checker = ::popen("promtool check metrics", "w");
     REQUIRE(checker != nullptr);
-    const std::string text = open_metrics(d.client().stats());
+    const std::string text = prometheus_text(d.client().stats());
     CHECK(std::fwrite(text.data(), 1, text.size(), checker) == text.size());
     INFO(text);
     CHECK(::pclose(checker) == 0);

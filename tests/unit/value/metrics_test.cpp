@@ -1,17 +1,22 @@
-// The text for Prometheus: every counter and histogram is there, in the form that it is read in.
+// The texts for Prometheus: every counter and histogram is there, in the form that it is read in.
 // SPDX-License-Identifier: MIT
+#include "integration/support/skipped.hpp"
 #include "support/catch.hpp"
 #include "unit/config/samples.hpp"
 
 #include <redlock/stats.hpp>
 
+#include <sys/wait.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <sstream>
 #include <string>
 #include <vector>
 
 using namespace redlock;
+using redlock::testing::say_not_installed;
 using namespace std::chrono_literals;
 
 namespace {
@@ -31,7 +36,7 @@ std::string document(const char* name) {
 // Of each metric that is written its type and its label, but for the bounds of a histogram.
 std::map<std::string, std::string> written_kinds(const client_stats& of) {
     std::map<std::string, std::string> kinds;
-    std::istringstream text(open_metrics(of));
+    std::istringstream text(prometheus_text(of));
     std::string name;
     for (std::string line; std::getline(text, line);) {
         if (line.starts_with("# TYPE ")) {
@@ -77,10 +82,12 @@ TEST_CASE("counters, gauges and histograms are written as Prometheus reads them"
     s.wait.counts[4] = 2;                        // up to 1 ms
     s.wait.counts[histogram::bounds.size()] = 1;  // above an hour
     s.wait.sum = 3'601'000'001us;
-    const std::string text = open_metrics(s);
+    const bool is_open = GENERATE(true, false);
+    const std::string text = is_open ? open_metrics(s) : prometheus_text(s);
     CHECK(has_line(text, "redlock_acquires_total{outcome=\"granted\"} 7"));
     CHECK(has_line(text, "redlock_acquires_total{outcome=\"contended\"} 2"));
-    CHECK(has_line(text, "# TYPE redlock_lost_leases_total counter"));
+    CHECK(has_line(text, "# TYPE redlock_lost_leases counter") == is_open);
+    CHECK(has_line(text, "# TYPE redlock_lost_leases_total counter") == !is_open);
     CHECK(has_line(text, "redlock_lost_leases_total 1"));
     CHECK(has_line(text, "# TYPE redlock_leases gauge"));
     CHECK(has_line(text, "redlock_leases 3"));
@@ -93,7 +100,33 @@ TEST_CASE("counters, gauges and histograms are written as Prometheus reads them"
     CHECK(has_line(text, "redlock_wait_seconds_bucket{le=\"+Inf\"} 7"));
     CHECK(has_line(text, "redlock_wait_seconds_sum 3601.000001"));
     CHECK(has_line(text, "redlock_wait_seconds_count 7"));
-    CHECK(text.ends_with("\n# EOF\n"));
+    CHECK(has_line(text, "# UNIT redlock_wait_seconds seconds") == is_open);
+    CHECK(text.ends_with("\n# EOF\n") == is_open);
+}
+
+TEST_CASE("the parsers of Prometheus' Python client read both texts", "[metrics]") {
+    client_stats s;
+    s.granted = 7;
+    s.wait.counts[histogram::bounds.size()] = 1;
+    s.wait.sum = 3'601'000'001us;
+    s.nodes.push_back({"10.0.0.1:6379", {}, 4});
+    s.nodes.push_back({"a\"b\\c\nd", {}, 0});
+    const std::string program =
+        (redlock::testing::project_folder() / "tests/unit/value/read_metrics").string();
+    const auto status_of = [&](const std::string& parser, const std::string& text) {
+        std::FILE* const reads = ::popen((program + " " + parser + " >/dev/null").c_str(), "w");
+        REQUIRE(reads != nullptr);
+        std::fwrite(text.data(), 1, text.size(), reads);
+        return WEXITSTATUS(::pclose(reads));
+    };
+    const int status = status_of("open", open_metrics(s));
+    if (status == 77) {
+        say_not_installed("python3-prometheus-client");
+        return;
+    }
+    CHECK(status == 0);
+    CHECK(status_of("text", prometheus_text(s)) == 0);
+    CHECK(status_of("open", prometheus_text(s)) == 1);  // that parser refuses something
 }
 
 TEST_CASE("the metrics of a node carry its name, whatever it is", "[metrics]") {
@@ -144,7 +177,7 @@ TEST_CASE("docs/metrics.md has each metric with its type and label, and no other
 TEST_CASE("alerts, dashboard and docs/monitoring.md name metrics that exist", "[metrics]") {
     client_stats s;
     s.nodes.resize(1);
-    const std::string written = open_metrics(s);
+    const std::string written = prometheus_text(s);
     for (const std::string file :
          {"config/prometheus/alerts.yml", "config/grafana/dashboard.json", "docs/monitoring.md"}) {
         const std::string text = samples::content(redlock::testing::project_folder() / file);
