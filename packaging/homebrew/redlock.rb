@@ -1,4 +1,4 @@
-# The Homebrew formula; untried: there is no Homebrew where the project is tested.
+# The Homebrew formula; a test does what it says, without Homebrew.
 # SPDX-License-Identifier: MIT
 #
 # It lies beside what `scripts/release archive` writes; in a tap both lines get what was published.

@@ -1,4 +1,4 @@
-# The Nix package, of the tree that it lies in, for callPackage; untried: it was parsed, never built.
+# The Nix package, of the tree that it lies in, for callPackage; a test does what it says, without nixpkgs.
 # SPDX-License-Identifier: MIT
 { lib, stdenv, cmake, ninja, boost, cli11, hiredis, nlohmann_json, openssl }:
 

@@ -1,4 +1,4 @@
-# The vcpkg port, of the tree that it lies in; untried: there is no vcpkg where the project is tested.
+# The vcpkg port, of the tree that it lies in; a test does what it says, without vcpkg.
 # SPDX-License-Identifier: MIT
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 
@@ -6,7 +6,7 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS FEATURES command REDLOC
 vcpkg_cmake_configure(
     SOURCE_PATH "${SOURCE_PATH}"
     OPTIONS -DREDLOCK_BUILD_TESTS=OFF -DREDLOCK_WITH_TESTING=OFF -DREDLOCK_WITH_TLS=ON
-            ${FEATURE_OPTIONS})
+            -DREDLOCK_WITH_C=OFF -DREDLOCK_INSTALL_DOCS=OFF ${FEATURE_OPTIONS})
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/redlock)
 vcpkg_fixup_pkgconfig()
