@@ -57,6 +57,7 @@ void client_service::remove(client_impl& c) noexcept {
     clients_.remove(&c);
 }
 
+// An io_context of Boost 1.83 and newer calls it twice.
 void client_service::shutdown() {
     std::vector<std::shared_ptr<client_impl>> alive;
     {
@@ -64,6 +65,7 @@ void client_service::shutdown() {
         for (client_impl* c : clients_) {
             if (auto held = c->weak_from_this().lock()) alive.push_back(std::move(held));
         }
+        clients_.clear();
     }
     for (const auto& c : alive) c->discard();
 }
