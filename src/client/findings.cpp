@@ -384,6 +384,9 @@ node_finding about_silence(const wire::failure& why, const std::string& key_pref
     if (why.detail.find("LOADING") != why.detail.npos) {
         return with("wait until the server has read its files");
     }
+    if (why.detail.find("scripting engine") != why.detail.npos) {
+        return with("this server has no Lua: load that module, or name a server that has it");
+    }
     if (why.error == errc::server_error) return with("correct what the server says");
     return finding_of(unreachable, found);
 }

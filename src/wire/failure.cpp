@@ -143,6 +143,7 @@ std::string missing_right(std::string_view words, std::string_view key_prefix,
             command.starts_with(named) && command.substr(named.size()).starts_with('|');
         return text::printable(named.empty() || is_less ? command : named);
     }
+    if (has(words, "access database")) return "db=N";  // N is the one of the node's entry
     if (is_about_channel(words)) return "&" + text::printable(wake_channel(key_prefix, "*"));
     if (is_about_key(words)) return "~" + prefix + "*";
     return text::printable(command);
@@ -163,8 +164,9 @@ std::string remedy_for_missing(const std::vector<std::string>& missing,
     std::string out = "give this user";
     bool needs_keys = false;
     for (const std::string& right : missing) {
-        const bool is_pattern = right.starts_with('~') || right.starts_with('&');
-        out += (is_pattern ? " " : " +") + right;
+        const bool is_command = std::string_view("~&").find(right[0]) == std::string_view::npos &&
+                                !right.starts_with("db=");
+        out += (is_command ? " +" : " ") + right;
         needs_keys = needs_keys || right.starts_with('~');
     }
     if (!needs_keys) return out;

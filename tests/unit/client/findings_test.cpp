@@ -306,6 +306,11 @@ TEST_CASE("of a node that does not answer nothing else is said", "[diagnosis]") 
         p.facts.failure = {vote::unreachable, errc::protocol_error, "got \"H\""};
         CHECK(says(p.only_finding(), "a Redis server"));
     }
+    SECTION("it has no Lua") {
+        p.facts.failure = {vote::refused, errc::server_error,
+                           "SCRIPT LOAD: ERR Could not find scripting engine 'lua'"};
+        CHECK(says(p.only_finding(), "has no Lua: load that module"));
+    }
     CHECK(p.only_finding().problem == node_problem::unreachable);
     CHECK(p.only_finding().severity == severity::error);
 }

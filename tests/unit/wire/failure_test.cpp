@@ -40,7 +40,8 @@ TEST_CASE("a refusal names the command, the key pattern or the channel pattern",
         refusal{"NOPERM No permissions to access a channel", "", "&app:redlock:wake:*"},
         refusal{"ERR The user executing the script can't publish to the channel mentioned in the "
                 "command",
-                "publish", "&app:redlock:wake:*"});
+                "publish", "&app:redlock:wake:*"},
+        refusal{"SELECT: NOPERM No permissions to access database", "select", "db=N"});
     INFO(r.words);
     CHECK(wire::is_forbidden(r.words));
     CHECK(wire::missing_right(r.words, "app:", r.command) == r.missing);
@@ -54,6 +55,7 @@ TEST_CASE("what is no refusal of a right is none", "[rights]") {
 TEST_CASE("the remedy is what ACL SETUSER takes, or another prefix", "[rights]") {
     CHECK(wire::remedy_for_missing({"get", "script|load"}, "") ==
           "give this user +get +script|load");
+    CHECK(wire::remedy_for_missing({"db=N"}, "") == "give this user db=N");
     CHECK(wire::remedy_for_missing({"~*"}, "").starts_with("give this user ~*, or "));
     CHECK(wire::remedy_for_missing({"~app:*", "&app:redlock:wake:*"}, "app:").find("key_prefix") !=
           std::string::npos);
