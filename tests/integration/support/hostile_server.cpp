@@ -4,6 +4,7 @@
 
 #include "../../support/record_words.hpp"
 #include "../../support/requests.hpp"
+#include "testing/script_host.hpp"
 #include "wire/resp/command.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -16,12 +17,10 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/uuid/detail/sha1.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <cctype>
-#include <cstdio>
 #include <deque>
 #include <list>
 #include <map>
@@ -39,16 +38,6 @@ using steady = std::chrono::steady_clock;
 
 std::string bulk(const std::string& text) {
     return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
-}
-
-std::string sha1_of(const std::string& text) {
-    boost::uuids::detail::sha1 hash;
-    hash.process_bytes(text.data(), text.size());
-    boost::uuids::detail::sha1::digest_type digest;
-    hash.get_digest(digest);
-    std::string hex(40, '0');
-    for (int i = 0; i < 5; ++i) std::snprintf(hex.data() + 8 * i, 9, "%08x", digest[i]);
-    return hex;
 }
 
 std::string upper(std::string text) {
@@ -121,7 +110,7 @@ std::string proper_answer(const std::string& name, const std::vector<std::string
         for (std::size_t i = 2; i < words.size(); ++i) none += ":0\r\n";
         return none;
     }
-    if (name == "SCRIPT LOAD") return bulk(sha1_of(words.back()));
+    if (name == "SCRIPT LOAD") return bulk(fakes::sha1_of(words.back()));
     if (name == "INFO") {
         return bulk("# Server\r\nredis_version:7.0.15\r\nprocess_id:1\r\n"
                     "run_id:" + run_id_of(id) +

@@ -4,14 +4,13 @@
 
 #include "support/catch.hpp"
 #include "support/project.hpp"
+#include "testing/script_host.hpp"
 #include "unit/config/samples.hpp"
 
-#include <boost/uuid/detail/sha1.hpp>
 #include <hiredis/hiredis.h>
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <iterator>
 #include <random>
 #include <sstream>
@@ -108,28 +107,13 @@ TEST_CASE("a pipeline grows its buffer a few times only") {
 // Tests the embedded Lua scripts; knows nothing of a server or of what the scripts do.
 namespace scripts_test {
 
-namespace {
-
-std::string sha1_hex(std::string_view text) {
-    boost::uuids::detail::sha1 hash;
-    hash.process_bytes(text.data(), text.size());
-    unsigned int words[5];
-    hash.get_digest(words);
-    char hex[41];
-    std::snprintf(hex, sizeof hex, "%08x%08x%08x%08x%08x", words[0], words[1], words[2], words[3],
-                  words[4]);
-    return hex;
-}
-
-}  // namespace
-
 // The SHA1 was taken when the text was put together, so this also shows that the compiler read it to
 // the byte.
 TEST_CASE("the SHA1 of a script is that of its embedded text") {
     REQUIRE_FALSE(redlock::resp::all_scripts().empty());
     for (const redlock::resp::script& script : redlock::resp::all_scripts()) {
         INFO(script.name);
-        CHECK(script.sha1 == sha1_hex(script.text));
+        CHECK(script.sha1 == redlock::fakes::sha1_of(script.text));
     }
 }
 
