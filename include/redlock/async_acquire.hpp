@@ -4,7 +4,6 @@
 
 #include <redlock/client.hpp>
 #include <redlock/detail/initiate.hpp>
-#include <redlock/detail/kept_options.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/options.hpp>
 #include <redlock/resource_list.hpp>
@@ -57,8 +56,7 @@ namespace redlock {
 template <detail::token_for<void(error_code, lease)> T>
 auto client::async_acquire(std::string resource, acquire_options options, T&& token) {
     return boost::asio::async_initiate<T, void(error_code, lease)>(
-        detail::initiate<&detail::start_acquire>{impl_}, token, std::move(resource),
-        detail::kept_options(options));
+        detail::initiate<&detail::start_acquire>{impl_}, token, std::move(resource), options);
 }
 template <detail::token_for<void(error_code, lease)> T>
 auto client::async_acquire(std::string resource, T&& token) {
@@ -83,8 +81,7 @@ auto client::async_acquire(std::string resource, T&& token) {
 template <detail::token_for<void(error_code, lease)> T>
 auto client::async_acquire_all(resource_list resources, acquire_options options, T&& token) {
     return boost::asio::async_initiate<T, void(error_code, lease)>(
-        detail::initiate<&detail::start_acquire_all>{impl_}, token, std::move(resources),
-        detail::kept_options(options));
+        detail::initiate<&detail::start_acquire_all>{impl_}, token, std::move(resources), options);
 }
 template <detail::token_for<void(error_code, lease)> T>
 auto client::async_acquire_all(resource_list resources, T&& token) {
@@ -116,8 +113,7 @@ auto client::async_acquire_all(resource_list resources, T&& token) {
 template <detail::token_for<void(error_code, lease)> T>
 auto client::async_adopt(std::string token, acquire_options options, T&& completion) {
     return boost::asio::async_initiate<T, void(error_code, lease)>(
-        detail::initiate<&detail::start_adopt>{impl_}, completion, std::move(token),
-        detail::kept_options(options));
+        detail::initiate<&detail::start_adopt>{impl_}, completion, std::move(token), options);
 }
 template <detail::token_for<void(error_code, lease)> T>
 auto client::async_adopt(std::string token, T&& completion) {

@@ -71,7 +71,7 @@ auto client::async_with_lock(resource_list resources, acquire_options options, F
                   "redlock: what the function returns has to be void or default-constructible");
     return boost::asio::async_initiate<T, detail::section_signature<F, T>>(
         detail::initiate_section<detail::section_gives_code<F, T>>{impl_}, token,
-        std::move(resources), detail::kept_options(options), std::decay_t<F>(std::forward<F>(f)));
+        std::move(resources), options, std::decay_t<F>(std::forward<F>(f)));
 }
 template <detail::section_function F, class T>
 auto client::async_with_lock(std::string resource, acquire_options options, F&& f, T&& token) {

@@ -4,6 +4,7 @@
 
 #include <redlock/export.hpp>
 #include <redlock/node_options.hpp>
+#include <redlock/note_text.hpp>
 #include <redlock/owner_id.hpp>
 #include <redlock/resource_list.hpp>
 
@@ -100,9 +101,9 @@ struct acquire_options {
     /// A line for people, which the nodes keep as long as the lease: `resource_state::note`, the
     /// votes and the refusals of others, `redlock inspect`, `list` and `watch` show it. Up to
     /// `max_note_bytes` of UTF-8 without control characters and without characters that have no
-    /// width or reverse the text. The call copies it. It is no secret: it stands in the value of
-    /// the lease's keys. Empty: none.
-    std::string_view note{};
+    /// width or reverse the text; of any text, which is copied. It is no secret: it stands in the
+    /// value of the lease's keys. Empty: none.
+    note_text note{};
     lock_mode mode = lock_mode::exclusive;     ///< `shared` needs `client_options::fencing`.
     /// So many leases of the resource may be held at once, by all programs: each has one of as many
     /// slots (`lease::slot()`). Where programs name different numbers the smallest counts. 1 to
@@ -168,8 +169,6 @@ inline constexpr std::size_t max_resource_bytes = 512;
 inline constexpr std::uint16_t max_slots = 1'000;
 /// The longest name of a set of nodes, in bytes.
 inline constexpr std::size_t max_cluster_bytes = 255;
-/// The longest note, in bytes.
-inline constexpr std::size_t max_note_bytes = 256;
 /// The longest client name, in characters. They are printable ASCII, without "#".
 inline constexpr std::size_t max_client_name = 64;
 

@@ -29,6 +29,7 @@
 #include <redlock/mutex.hpp>
 #include <redlock/node_options.hpp>
 #include <redlock/node_report.hpp>
+#include <redlock/note_text.hpp>
 #include <redlock/options.hpp>
 #include <redlock/owner_id.hpp>
 #include <redlock/rate_limiter.hpp>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <redlock/detail/initiate_election.hpp>
-#include <redlock/detail/kept_options.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/options.hpp>
 #include <redlock/resource_state.hpp>
@@ -71,7 +70,7 @@ public:
 
     const impl_ptr impl;
     const std::string name;
-    const kept_options options;
+    const acquire_options options;
 
 private:
     static void withdraw_locked(campaign& what);

@@ -200,20 +200,20 @@ blocking_client& blocking_client::operator=(blocking_client&& other) noexcept {
 result<lease, refusal> blocking_client::acquire(std::string resource, acquire_options options,
                                                 std::stop_token stop) {
     return as_lease(worker::run<&detail::start_acquire, lease>(
-        worker_, stop, std::move(resource), detail::kept_options(options)));
+        worker_, stop, std::move(resource), options));
 }
 
 result<lease, refusal> blocking_client::acquire_all(resource_list resources,
                                                     acquire_options options,
                                                     std::stop_token stop) {
     return as_lease(worker::run<&detail::start_acquire_all, lease>(
-        worker_, stop, std::move(resources), detail::kept_options(options)));
+        worker_, stop, std::move(resources), options));
 }
 
 result<lease, refusal> blocking_client::adopt(std::string token, acquire_options options,
                                               std::stop_token stop) {
-    return as_lease(worker::run<&detail::start_adopt, lease>(
-        worker_, stop, std::move(token), detail::kept_options(options)));
+    return as_lease(worker::run<&detail::start_adopt, lease>(worker_, stop, std::move(token),
+                                                              options));
 }
 
 result<void> blocking_client::extend(const lease& held, std::chrono::milliseconds ttl) {

@@ -67,21 +67,19 @@ asio::any_io_executor executor_of(const impl_ptr& impl) noexcept {
     return impl->executor();
 }
 
-void start_acquire(const impl_ptr& impl, std::string resource, const kept_options& options,
+void start_acquire(const impl_ptr& impl, std::string resource, const acquire_options& options,
                    acquire_handler handler) {
-    start<leasing<acquire_operation>>(impl, std::move(handler), std::move(resource),
-                                      options.get());
+    start<leasing<acquire_operation>>(impl, std::move(handler), std::move(resource), options);
 }
 
-void start_acquire_all(const impl_ptr& impl, resource_list resources, const kept_options& options,
-                       acquire_handler handler) {
-    start<leasing<acquire_operation>>(impl, std::move(handler), std::move(resources),
-                                      options.get());
+void start_acquire_all(const impl_ptr& impl, resource_list resources,
+                       const acquire_options& options, acquire_handler handler) {
+    start<leasing<acquire_operation>>(impl, std::move(handler), std::move(resources), options);
 }
 
-void start_adopt(const impl_ptr& impl, std::string token, const kept_options& options,
+void start_adopt(const impl_ptr& impl, std::string token, const acquire_options& options,
                  acquire_handler handler) {
-    start<leasing<adopt_operation>>(impl, std::move(handler), std::move(token), options.get());
+    start<leasing<adopt_operation>>(impl, std::move(handler), std::move(token), options);
 }
 
 void start_extend(const impl_ptr& impl, state_ptr state, std::chrono::milliseconds ttl,

@@ -11,7 +11,6 @@
 #include "wire/owner_value.hpp"
 #include "wire/request.hpp"
 
-#include <redlock/detail/kept_options.hpp>
 #include <redlock/detail/recycling.hpp>
 #include <redlock/detail/waiting_time.hpp>
 
@@ -84,19 +83,17 @@ namespace {
 
 acquire_options bounded(acquire_options options) {
     options.wait = std::min(options.wait, longest_wait);
-    options.note = {};
     return options;
 }
 
 }  // namespace
 
 acquire_request::acquire_request(std::string resource, const acquire_options& options)
-    : shown_(std::move(resource)), options_(bounded(options)), note_(copied_note(options)) {}
+    : shown_(std::move(resource)), options_(bounded(options)) {}
 
 acquire_request::acquire_request(resource_list resources, const acquire_options& options)
     : several_(std::move(resources).names()),
-      options_(bounded(options)),
-      note_(copied_note(options)) {
+      options_(bounded(options)) {
     shown_ = text::listed(several_);
     if (several_.size() == 1) several_.clear();
 }
@@ -113,9 +110,7 @@ std::string acquire_request::why_invalid(const client_options& all) const {
     auto why = several_.empty() ? validate_resource(all, shown_)
                                 : validate_resources(all, several_);
     if (!why.empty()) return why;
-    acquire_options whole = options_;
-    whole.note = note_;
-    if (const auto issues = validate(whole, all); !issues.empty()) {
+    if (const auto issues = validate(options_, all); !issues.empty()) {
         return issues.front().where.substr(1) + " " + issues.front().message;
     }
     if (keys() > 1 && (options_.mode != lock_mode::exclusive || options_.slots > 0)) {
@@ -200,7 +195,7 @@ recycled_string acquire_try::fresh_value() const {
     std::optional<std::uint64_t> random;
     if (!request_->options().owner.is_zero()) random = client_->shared.random_word();
     return wire::owner_value(owner_, client_->shared.options().client_name, random,
-                             request_->note());
+                             request_->options().note);
 }
 
 std::uint32_t acquire_try::begin_round(time_point now) {

@@ -79,8 +79,6 @@ public:
     const wire::lock_kind& kind(const context& shared) const noexcept {
         return shared.kind(options_, keys() > 1);
     }
-    /// Its text, which the options do not have any more.
-    const std::string& note() const noexcept { return note_; }
     /// How many may hold the resource at once.
     std::size_t places(const context& shared) const noexcept;
     /// The end of the operation, which began at `begun`. The request has no names from then on.
@@ -93,7 +91,6 @@ private:
     std::string shown_;
     std::vector<std::string> several_;  // empty if it is one resource
     acquire_options options_;
-    std::string note_;
 };
 
 class try_votes {

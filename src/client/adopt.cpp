@@ -30,12 +30,10 @@ std::string adopt_operation::check() {
         return "fencing has to be as it was where the lease was acquired";
     }
     if (auto why = validate_resources(all, known_->resources); !why.empty()) return why;
-    acquire_options whole = options_;
-    whole.note = note_;
-    if (const auto issues = validate(whole, all); !issues.empty()) {
+    if (const auto issues = validate(options_, all); !issues.empty()) {
         return issues.front().where.substr(1) + " " + issues.front().message;
     }
-    if (!note_.empty() && note_ != wire::raw_note_of(known_->proof.value)) {
+    if (!options_.note.empty() && options_.note.view() != wire::raw_note_of(known_->proof.value)) {
         return "note is what the lease was acquired with, and can't be replaced";
     }
     return {};

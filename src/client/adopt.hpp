@@ -9,7 +9,6 @@
 #include "wire/lock.hpp"
 #include "wire/owner_value.hpp"
 
-#include <redlock/detail/kept_options.hpp>
 #include <redlock/options.hpp>
 
 #include <cstddef>
@@ -31,9 +30,7 @@ namespace redlock::detail {
 class adopt_operation : public operation {
 public:
     adopt_operation(std::string token, const acquire_options& options)
-        : token_(std::move(token)), options_(options), note_(copied_note(options)) {
-        options_.note = {};
-    }
+        : token_(std::move(token)), options_(options) {}
     void start(time_point now) final;
     void on_settled(time_point now) final;
     void cancel(error_code why, time_point now) final;
@@ -70,7 +67,6 @@ private:
 
     std::string token_;
     acquire_options options_;
-    std::string note_;  // that of the lease, or empty
     std::optional<wire::lease_token> known_;
     footprint left_;  // until the lease has it
     duration ttl_{};

@@ -5,7 +5,6 @@
 #include "lockable/mutex.hpp"
 
 #include <redlock/counting_semaphore.hpp>
-#include <redlock/detail/kept_options.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -146,7 +145,7 @@ struct counting_semaphore::state {
 
     blocking_client* client;
     const std::string resource;
-    const detail::kept_options options;
+    const acquire_options options;
 
     mutable std::mutex gate;  // never held during a call of the client
     detail::permits permits;
@@ -176,13 +175,13 @@ counting_semaphore::~counting_semaphore() = default;
 void counting_semaphore::acquire(std::stop_token stop) {
     state_->arrive();
     state_->begin(detail::acquire_or_throw(*state_->client, state_->resource,
-                                           state_->options.get(), std::move(stop)));
+                                           state_->options, std::move(stop)));
 }
 
 bool counting_semaphore::try_acquire_within(std::chrono::milliseconds wait, std::stop_token stop) {
     state_->arrive();
     lease granted = detail::acquire_within(wait, *state_->client, state_->resource,
-                                           state_->options.get(), std::move(stop));
+                                           state_->options, std::move(stop));
     if (!granted) return false;
     state_->begin(std::move(granted));
     return true;

@@ -5,7 +5,6 @@
 #include "value/error.hpp"
 #include "value/text.hpp"
 
-#include <redlock/detail/kept_options.hpp>
 #include <redlock/detail/section.hpp>
 #include <redlock/detail/waiting_time.hpp>
 #include <redlock/guard.hpp>
@@ -145,7 +144,7 @@ struct basic_mutex::state {
 
     blocking_client* const client;
     const std::string resource;
-    const detail::kept_options options;
+    const acquire_options options;
     const nesting again;
 
     mutable std::mutex gate{};  // never held during a call of the client
@@ -176,7 +175,7 @@ void basic_mutex::state::begin(lease granted) {
 }
 
 acquire_options basic_mutex::state::terms(lock_mode mode) const {
-    acquire_options out = options.get();
+    acquire_options out = options;
     out.mode = mode;
     return out;
 }
@@ -190,7 +189,7 @@ auto basic_mutex::state::of_hold(F&& get) const {
 
 basic_mutex::basic_mutex(blocking_client& client, std::string resource, acquire_options options,
                          nesting again)
-    : state_(new state{&client, std::move(resource), detail::kept_options(options), again}) {}
+    : state_(new state{&client, std::move(resource), options, again}) {}
 
 basic_mutex::~basic_mutex() = default;
 

@@ -4,7 +4,6 @@
 
 #include <redlock/detail/homing_handler.hpp>
 #include <redlock/detail/initiate.hpp>
-#include <redlock/detail/kept_options.hpp>
 #include <redlock/detail/section.hpp>
 #include <redlock/error.hpp>
 #include <redlock/lease.hpp>
@@ -110,7 +109,7 @@ public:
           strand_(section_home(handler, executor_of(impl_))),
           handler_(std::move(handler), executor_of(impl_)) {}
 
-    void start(resource_list resources, const kept_options& options) {
+    void start(resource_list resources, const acquire_options& options) {
         auto slot = asio::get_associated_cancellation_slot(handler_.handler());
         if (slot.is_connected()) slot.assign(canceller{this->weak_from_this(), strand_});
         auto acquired = [self = this->shared_from_this()](error_code ec, lease got) {
@@ -270,7 +269,7 @@ class initiate_section : public initiation<> {
 public:
     using initiation<>::initiation;
     template <class Handler, class F>
-    void operator()(Handler&& handler, resource_list resources, kept_options options,
+    void operator()(Handler&& handler, resource_list resources, acquire_options options,
                     F f) const {
         std::make_shared<async_section<F, std::decay_t<Handler>, GivesCode>>(
             of_, std::move(f), std::forward<Handler>(handler))

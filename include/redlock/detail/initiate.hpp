@@ -4,7 +4,6 @@
 #pragma once
 
 #include <redlock/detail/homing_handler.hpp>
-#include <redlock/detail/kept_options.hpp>
 #include <redlock/error.hpp>
 #include <redlock/export.hpp>
 #include <redlock/lease.hpp>
@@ -55,11 +54,11 @@ using probe_handler = asio::any_completion_handler<void(error_code, std::vector<
 // client_closed, and `executor_of` returns Asio's system executor.
 REDLOCK_EXPORT asio::any_io_executor executor_of(const impl_ptr& impl) noexcept;
 REDLOCK_EXPORT void start_acquire(const impl_ptr& impl, std::string resource,
-                                  const kept_options& options, acquire_handler handler);
+                                  const acquire_options& options, acquire_handler handler);
 REDLOCK_EXPORT void start_acquire_all(const impl_ptr& impl, resource_list resources,
-                                      const kept_options& options, acquire_handler handler);
+                                      const acquire_options& options, acquire_handler handler);
 REDLOCK_EXPORT void start_adopt(const impl_ptr& impl, std::string token,
-                                const kept_options& options, acquire_handler handler);
+                                const acquire_options& options, acquire_handler handler);
 REDLOCK_EXPORT void start_extend(const impl_ptr& impl, state_ptr state,
                                  std::chrono::milliseconds ttl, plain_handler handler);
 REDLOCK_EXPORT void start_downgrade(const impl_ptr& impl, state_ptr state, plain_handler handler);

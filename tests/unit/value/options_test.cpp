@@ -427,6 +427,26 @@ TEST_CASE("a host is a name or an address, without port and brackets") {
     }
 }
 
+TEST_CASE("a note is copied into the options, of which nothing dangles") {
+    const acquire_options o = [] {
+        std::string text(max_note_bytes, 'n');
+        acquire_options made{.ttl = 1s, .note = text + ""};  // of a temporary
+        text = "the caller's own again";
+        return made;
+    }();
+    CHECK(o.note.view() == std::string(max_note_bytes, 'n'));
+    CHECK(validate(o, client_options{}).empty());
+    static_assert(std::is_trivially_destructible_v<acquire_options>);
+    static_assert(acquire_options{.note = "literal"}.note.view() == "literal");
+    acquire_options later;
+    CHECK(later.note.empty());
+    later.note = std::string("assigned");
+    CHECK(later.note == "assigned");
+    CHECK(std::string_view(later.note) == "assigned");
+    later.note = std::string(max_note_bytes + 100, 'n');
+    CHECK(validate(later, client_options{}).front().where == "/note");
+}
+
 TEST_CASE("a note is a line of UTF-8 that misleads nobody") {
     const auto wrong = [](std::string_view note) {
         const acquire_options o{.note = note};
