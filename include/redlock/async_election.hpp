@@ -51,7 +51,7 @@ public:
     /// **Errors.** `would_deadlock`: this election leads, or campaigns already. Else those of
     /// `client::async_acquire`: `contended` or `no_quorum` when `options.wait` is over.
     template <detail::token_for<void(error_code, refusal)> T = detail::default_token>
-    auto async_campaign(T&& token = T{}) {
+    [[nodiscard]] auto async_campaign(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, refusal)>(
             detail::initiate<&detail::start_campaign, detail::election_ptr>{state_}, token);
     }
@@ -64,7 +64,7 @@ public:
     /// **Errors.** `not_held`: this election does not lead; or the nodes say that the lease was
     /// gone already. `lost`: the lease was lost before. `no_quorum`: too few nodes answered.
     template <detail::token_for<void(error_code)> T = detail::default_token>
-    auto async_resign(T&& token = T{}) {
+    [[nodiscard]] auto async_resign(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code)>(
             detail::initiate<&detail::start_resign, detail::election_ptr>{state_}, token);
     }
@@ -74,7 +74,7 @@ public:
     /// **Completion.** As `client::async_lost`.
     /// **Errors.** `not_held`: this election does not lead, or resigned instead.
     template <detail::token_for<void(error_code, loss)> T = detail::default_token>
-    auto async_lost(T&& token = T{}) {
+    [[nodiscard]] auto async_lost(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, loss)>(
             detail::initiate<&detail::start_term_lost, detail::election_ptr>{state_}, token);
     }
@@ -85,7 +85,7 @@ public:
     /// **Errors.** `no_quorum`: too few nodes answered. Else those of `client::async_inspect`.
     template <detail::token_for<void(error_code, std::optional<leader_info>)> T =
                   detail::default_token>
-    auto async_leader(T&& token = T{}) {
+    [[nodiscard]] auto async_leader(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, std::optional<leader_info>)>(
             detail::initiate<&detail::start_leader, detail::election_ptr>{state_}, token);
     }
@@ -97,14 +97,14 @@ public:
     /// **Errors.** Those of `client::async_watch`.
     template <detail::token_for<void(error_code, std::optional<leader_info>)> T =
                   detail::default_token>
-    auto async_observe(std::optional<leader_info> last, T&& token = T{}) {
+    [[nodiscard]] auto async_observe(std::optional<leader_info> last, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, std::optional<leader_info>)>(
             detail::initiate<&detail::start_observe, detail::election_ptr>{state_}, token,
             std::move(last));
     }
 
     /// See `election::held`, `election::fence`, `election::lost_token` and `election::touch`.
-    bool held() const noexcept { return detail::holds_office(*state_); }
+    [[nodiscard]] bool held() const noexcept { return detail::holds_office(*state_); }
     std::uint64_t fence() const noexcept { return detail::fence_of(*state_); }
     std::stop_token lost_token() const noexcept { return detail::lost_token_of(*state_); }
     void touch() const noexcept { detail::touch_term_of(*state_); }

@@ -56,7 +56,7 @@ public:
     /// `validity_exhausted`: the nodes answer too late for the period; else those of
     /// `client::async_acquire`.
     template <detail::token_for<void(error_code, answer)> T = detail::default_token>
-    auto async_try_acquire(T&& token = T{}) {
+    [[nodiscard]] auto async_try_acquire(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, answer)>(
             detail::initiate<&detail::start_limited>{impl_}, token, limiter_, std::nullopt);
     }
@@ -73,7 +73,7 @@ public:
     /// answer say more. Else those of `async_try_acquire`: while it waits it rides out failures of
     /// the nodes.
     template <detail::token_for<void(error_code, answer)> T = detail::default_token>
-    auto async_acquire_for(std::chrono::milliseconds time, T&& token = T{}) {
+    [[nodiscard]] auto async_acquire_for(std::chrono::milliseconds time, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, answer)>(
             detail::initiate<&detail::start_limited>{impl_}, token, limiter_,
             detail::waiting_time(time));

@@ -69,24 +69,26 @@ public:
     /// **Cancellation.** By `stop`: the error is `boost::asio::error::operation_aborted`. A stop
     /// that is requested after the grant has no effect.
     /// **Errors.** The refusal carries one vote per node.
-    result<lease, refusal> acquire(std::string resource, acquire_options options = {},
-                                   std::stop_token stop = {});
+    [[nodiscard]] result<lease, refusal> acquire(std::string resource,
+                                                 acquire_options options = {},
+                                                 std::stop_token stop = {});
 
     /// As `acquire`, of several resources at once. See `client::async_acquire_all`.
-    result<lease, refusal> acquire_all(resource_list resources, acquire_options options = {},
-                                       std::stop_token stop = {});
+    [[nodiscard]] result<lease, refusal> acquire_all(resource_list resources,
+                                                     acquire_options options = {},
+                                                     std::stop_token stop = {});
 
     /// Takes over a lease that another process acquired. See `client::async_adopt`.
-    result<lease, refusal> adopt(std::string token, acquire_options options = {},
-                                 std::stop_token stop = {});
+    [[nodiscard]] result<lease, refusal> adopt(std::string token, acquire_options options = {},
+                                               std::stop_token stop = {});
 
     /// See `client::async_extend`.
-    result<void> extend(const lease& held, std::chrono::milliseconds ttl);
+    [[nodiscard]] result<void> extend(const lease& held, std::chrono::milliseconds ttl);
     /// See `client::async_downgrade`.
-    result<void> downgrade(const lease& held);
+    [[nodiscard]] result<void> downgrade(const lease& held);
     /// See `client::async_release`. After `would_deadlock` the lease is released in the
     /// background.
-    result<void> release(lease held);
+    [[nodiscard]] result<void> release(lease held);
     /// See `client::async_inspect`.
     result<resource_state> inspect(std::string resource);
     /// Blocks until the resource has changed hands compared with `last`, and returns its state;
@@ -98,15 +100,15 @@ public:
     result<std::vector<std::string>> list(std::string prefix = {});
     /// Takes a resource from those that hold it, as `inspect` showed them. See
     /// `client::async_revoke`. The refusal carries one vote per node.
-    result<revocation, refusal> revoke(const resource_state& shown);
+    [[nodiscard]] result<revocation, refusal> revoke(const resource_state& shown);
     /// What an operator should know of each node. See `client::async_probe`.
     result<std::vector<node_report>> probe();
     /// One vote per node, also in the refusal: `granted` for each that took the declaration, which
     /// is a quorum at least unless it is refused. See `client::async_init`.
-    result<std::vector<node_vote>, refusal> init();
+    [[nodiscard]] result<std::vector<node_vote>, refusal> init();
     /// Ends a change of the list of nodes; `commit_report::error` says whether it did. See
     /// `client::async_commit`.
-    commit_report commit(const commit_options& how = {}, std::stop_token = {});
+    [[nodiscard]] commit_report commit(const commit_options& how = {}, std::stop_token = {});
     /// Releases every lease, and blocks until the nodes have answered or the client has given them
     /// up. Every other call, also one that another thread is inside of, ends with `client_closed`.
     /// See `client::async_close`.

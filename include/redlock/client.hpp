@@ -105,7 +105,7 @@ public:
     /// **Errors.** `no_quorum`: fewer nodes answered every release; locks may stay taken until the
     /// ttl of their keys ends. `client_closed` only if the execution context was destroyed.
     template <detail::token_for<void(error_code)> T = detail::default_token>
-    auto async_close(T&& token = T{}) {
+    [[nodiscard]] auto async_close(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code)>(
             detail::initiate<&detail::start_close>{impl_}, token);
     }
@@ -121,62 +121,69 @@ public:
 
     // Acquiring: see async_acquire.hpp.
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
-    auto async_acquire(std::string resource, acquire_options options, T&& token = T{});
+    [[nodiscard]] auto async_acquire(std::string resource, acquire_options options,
+                                     T&& token = T{});
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
-    auto async_acquire(std::string resource, T&& token = T{});
+    [[nodiscard]] auto async_acquire(std::string resource, T&& token = T{});
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
-    auto async_acquire_all(resource_list resources, acquire_options options, T&& token = T{});
+    [[nodiscard]] auto async_acquire_all(resource_list resources, acquire_options options,
+                                         T&& token = T{});
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
-    auto async_acquire_all(resource_list resources, T&& token = T{});
+    [[nodiscard]] auto async_acquire_all(resource_list resources, T&& token = T{});
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
-    auto async_adopt(std::string token, acquire_options options, T&& completion = T{});
+    [[nodiscard]] auto async_adopt(std::string token, acquire_options options,
+                                   T&& completion = T{});
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
-    auto async_adopt(std::string token, T&& completion = T{});
+    [[nodiscard]] auto async_adopt(std::string token, T&& completion = T{});
 
     // What a holder does with its lease: see async_lease.hpp.
     template <detail::token_for<void(error_code)> T = detail::default_token>
-    auto async_extend(const lease& held, std::chrono::milliseconds ttl, T&& token = T{});
+    [[nodiscard]] auto async_extend(const lease& held, std::chrono::milliseconds ttl,
+                                    T&& token = T{});
     template <detail::token_for<void(error_code)> T = detail::default_token>
-    auto async_downgrade(const lease& held, T&& token = T{});
+    [[nodiscard]] auto async_downgrade(const lease& held, T&& token = T{});
     template <detail::token_for<void(error_code)> T = detail::default_token>
-    auto async_release(lease held, T&& token = T{});
+    [[nodiscard]] auto async_release(lease held, T&& token = T{});
     template <detail::token_for<void(error_code, loss)> T = detail::default_token>
-    auto async_lost(const lease& held, T&& token = T{});
+    [[nodiscard]] auto async_lost(const lease& held, T&& token = T{});
 
     // A section under a lock as one call: see async_with_lock.hpp.
     template <detail::section_function F, class T = detail::section_token>
-    auto async_with_lock(std::string resource, acquire_options options, F&& f, T&& token = T{});
+    [[nodiscard]] auto async_with_lock(std::string resource, acquire_options options, F&& f,
+                                       T&& token = T{});
     template <detail::section_function F, class T = detail::section_token>
-    auto async_with_lock(std::string resource, F&& f, T&& token = T{});
+    [[nodiscard]] auto async_with_lock(std::string resource, F&& f, T&& token = T{});
     template <detail::section_function F, class T = detail::section_token>
-    auto async_with_lock(resource_list resources, acquire_options options, F&& f,
-                         T&& token = T{});
+    [[nodiscard]] auto async_with_lock(resource_list resources, acquire_options options, F&& f,
+                                       T&& token = T{});
 
     // What the nodes have: see async_inspect.hpp.
     template <detail::token_for<void(error_code, resource_state)> T = detail::default_token>
-    auto async_inspect(std::string resource, T&& token = T{});
+    [[nodiscard]] auto async_inspect(std::string resource, T&& token = T{});
     template <detail::token_for<void(error_code, resource_state)> T = detail::default_token>
-    auto async_watch(std::string resource, const resource_state& last, T&& token = T{});
+    [[nodiscard]] auto async_watch(std::string resource, const resource_state& last,
+                                   T&& token = T{});
     template <detail::token_for<void(error_code, resource_state)> T = detail::default_token>
-    auto async_watch(std::string resource, T&& token = T{});
+    [[nodiscard]] auto async_watch(std::string resource, T&& token = T{});
     template <class T = detail::default_token>
-    auto async_watch(std::string resource, resource_state&& last, T&& token = T{}) = delete;
+    [[nodiscard]] auto async_watch(std::string resource, resource_state&& last,
+                                   T&& token = T{}) = delete;
     template <detail::token_for<void(error_code, std::vector<std::string>)> T =
                   detail::default_token>
-    auto async_list(std::string prefix, T&& token = T{});
+    [[nodiscard]] auto async_list(std::string prefix, T&& token = T{});
     template <detail::token_for<void(error_code, std::vector<node_report>)> T =
                   detail::default_token>
-    auto async_probe(T&& token = T{});
+    [[nodiscard]] auto async_probe(T&& token = T{});
 
     // What an operator does: see async_operate.hpp.
     template <detail::token_for<void(error_code, revocation)> T = detail::default_token>
-    auto async_revoke(const resource_state& shown, T&& token = T{});
+    [[nodiscard]] auto async_revoke(const resource_state& shown, T&& token = T{});
     template <detail::token_for<void(error_code, std::vector<node_vote>)> T = detail::default_token>
-    auto async_init(T&& token = T{});
+    [[nodiscard]] auto async_init(T&& token = T{});
     template <detail::token_for<void(error_code, commit_report)> T = detail::default_token>
-    auto async_commit(const commit_options& how, T&& token = T{});
+    [[nodiscard]] auto async_commit(const commit_options& how, T&& token = T{});
     template <detail::token_for<void(error_code, commit_report)> T = detail::default_token>
-    auto async_commit(T&& token = T{});
+    [[nodiscard]] auto async_commit(T&& token = T{});
 
     /// Counters since the client was constructed.
     client_stats stats() const;

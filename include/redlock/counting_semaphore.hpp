@@ -77,19 +77,21 @@ public:
     /// `blocking_client::acquire` says why.
     ///
     /// **Errors.** `lost`: see above; what would fail again: `invalid_argument`, `client_closed`.
-    bool try_acquire() { return try_acquire_within(std::chrono::milliseconds(0), {}); }
+    [[nodiscard]] bool try_acquire() {
+        return try_acquire_within(std::chrono::milliseconds(0), {});
+    }
 
     /// As `try_acquire()`, but waits in the queue for up to `time`, or until a stop is requested:
     /// false then, too.
     template <class Rep, class Period>
-    bool try_acquire_for(const std::chrono::duration<Rep, Period>& time,
+    [[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period>& time,
                          std::stop_token stop = {}) {
         return try_acquire_within(detail::waiting_time(time), std::move(stop));
     }
     /// As `try_acquire_for()`, with the time that is left until `time` when it is called: a clock
     /// that is set meanwhile does not change it.
     template <class Clock, class Duration>
-    bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& time,
+    [[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& time,
                            std::stop_token stop = {}) {
         return try_acquire_within(detail::waiting_time(time), std::move(stop));
     }

@@ -59,7 +59,7 @@ public:
     /// the calling thread is the client's own. Else those of `blocking_client::acquire`:
     /// `contended` or `no_quorum` when `options.wait` is over, `invalid_argument`,
     /// `client_closed`.
-    result<void, refusal> campaign(std::stop_token stop = {});
+    [[nodiscard]] result<void, refusal> campaign(std::stop_token stop = {});
 
     /// Gives the leadership up, and blocks until a quorum of nodes has answered or can't; the next
     /// campaigner is woken meanwhile. The leadership is over with this call, whatever the outcome.
@@ -72,10 +72,10 @@ public:
     /// **Errors.** `not_held`: this election does not lead; or the nodes say that the lease was
     /// gone already. `lost`: the lease was lost before. `no_quorum`: too few nodes answered; the
     /// client goes on to release it in the background. See `blocking_client::release`.
-    result<void> resign();
+    [[nodiscard]] result<void> resign();
 
     /// Whether this election leads, by a reading of the clock in this call.
-    bool held() const noexcept { return detail::holds_office(*state_); }
+    [[nodiscard]] bool held() const noexcept { return detail::holds_office(*state_); }
     /// The fence of this term. 0 before the first one, after `resign()`, and without `fencing`.
     std::uint64_t fence() const noexcept { return detail::fence_of(*state_); }
     /// Stop is requested when the leadership of this term is lost: see `lease::lost_token()`, also
@@ -125,8 +125,9 @@ public:
     ///
     /// **Completion.** Success: a stop was requested, and this election does not lead any more.
     /// **Errors.** What `campaign()` returned, unless it was stopped.
-    result<void, refusal> lead(const elected_callback& on_elected,
-                               const lost_callback& on_lost = {}, std::stop_token stop = {});
+    [[nodiscard]] result<void, refusal> lead(const elected_callback& on_elected,
+                                             const lost_callback& on_lost = {},
+                                             std::stop_token stop = {});
 
 private:
     blocking_client* client_;

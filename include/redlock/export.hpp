@@ -7,7 +7,7 @@
 #endif
 
 #if defined(__GNUC__)
-#define REDLOCK_EXPORT __attribute__((visibility("default")))
+#define REDLOCK_EXPORT [[gnu::visibility("default")]]
 #else
 #define REDLOCK_EXPORT
 #endif

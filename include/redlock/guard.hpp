@@ -34,21 +34,22 @@ namespace redlock {
 /// `blocking_client::release`.
 /// **Thread safety.** One thread at a time may use a guard, as with `lease`; any thread may use its
 /// `lost_token()` and call `touch()`.
-class REDLOCK_EXPORT guard {
+class [[nodiscard]] REDLOCK_EXPORT guard {
 public:
     /// Blocks until the lock is acquired or refused, as `blocking_client::acquire` does: one
     /// attempt unless `options.wait` says more.
     ///
     /// **Preconditions.** Those of `client::async_acquire`. If they do not hold, the guard is not
     /// held, and `why()` is `invalid_argument`.
-    guard(blocking_client& client, std::string resource, acquire_options options = {}) noexcept;
+    [[nodiscard]] guard(blocking_client& client, std::string resource,
+                        acquire_options options = {}) noexcept;
     ~guard() = default;
     guard(const guard&) = delete;
     guard& operator=(const guard&) = delete;
 
     /// Whether the lock was acquired and can be relied on at this instant. Once false it stays
     /// false.
-    bool held() const noexcept { return static_cast<bool>(lease_); }
+    [[nodiscard]] bool held() const noexcept { return static_cast<bool>(lease_); }
     explicit operator bool() const noexcept { return held(); }
 
     /// The fencing token: see `lease::fence()`. 0 if the lock was not acquired. It stays after a

@@ -32,7 +32,7 @@ class lease_state;
 /// before the fork does not fire in the child.
 /// **Thread safety.** One thread at a time may use a lease object, as with `std::unique_lock`. The
 /// state that it shares with the client is synchronised.
-class REDLOCK_EXPORT lease {
+class [[nodiscard]] REDLOCK_EXPORT lease {
 public:
     lease() noexcept = default;
     lease(lease&& other) noexcept;

@@ -10,7 +10,7 @@
 namespace redlock {
 
 /// Whether one more is allowed, and if not why, and for how long.
-struct limit_answer {
+struct [[nodiscard]] limit_answer {
     bool allowed = false;
     /// If it is not allowed since the limit is reached: the time until a slot is free on a quorum
     /// of nodes. Others may be faster then. Where others wait before the caller and no such time is

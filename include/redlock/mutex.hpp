@@ -33,17 +33,17 @@ public:
     /// could vote; also if this thread has locked the mutex. `blocking_client::acquire` says why.
     ///
     /// **Errors.** `lost`: see `mutex`; what would fail again: `invalid_argument`, `client_closed`.
-    bool try_lock() { return try_lock_within(std::chrono::milliseconds(0)); }
+    [[nodiscard]] bool try_lock() { return try_lock_within(std::chrono::milliseconds(0)); }
 
     /// As `try_lock()`, but waits in the queue for up to `time`.
     template <class Rep, class Period>
-    bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
+    [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
         return try_lock_within(detail::waiting_time(time));
     }
     /// As `try_lock_for()`, with the time that is left until `time` when it is called: a clock
     /// that is set meanwhile does not change it.
     template <class Clock, class Duration>
-    bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
+    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
         return try_lock_within(detail::waiting_time(time));
     }
 

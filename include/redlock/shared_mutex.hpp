@@ -32,17 +32,17 @@ public:
     /// Blocks until the calling thread holds the mutex, perhaps beside others that share it.
     void lock_shared() { lock_as(lock_mode::shared); }
     /// One attempt to share it. See `mutex::try_lock`.
-    bool try_lock_shared() {
+    [[nodiscard]] bool try_lock_shared() {
         return try_lock_within(std::chrono::milliseconds(0), lock_mode::shared);
     }
     /// See `mutex::try_lock_for`.
     template <class Rep, class Period>
-    bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& time) {
+    [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& time) {
         return try_lock_within(detail::waiting_time(time), lock_mode::shared);
     }
     /// See `mutex::try_lock_until`.
     template <class Clock, class Duration>
-    bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& time) {
+    [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& time) {
         return try_lock_within(detail::waiting_time(time), lock_mode::shared);
     }
     /// See `mutex::unlock`. The others that share it keep it.
