@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/client.hpp>
+#include <redlock/detail/access.hpp>
 #include <redlock/detail/initiate_election.hpp>
 #include <redlock/export.hpp>
 #include <redlock/leader_info.hpp>
@@ -37,7 +38,7 @@ public:
     /// `over`, also after that client is moved. Once they are closed, each operation completes
     /// with `errc::client_closed`; so the client may be destroyed before the election.
     async_election(client& over, std::string name, acquire_options options = {})
-        : state_(detail::make_election(over.impl(), std::move(name), options)) {}
+        : state_(detail::make_election(detail::access::impl(over), std::move(name), options)) {}
     ~async_election() { detail::abandon_election(*state_); }
     async_election(const async_election&) = delete;
     async_election& operator=(const async_election&) = delete;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/client.hpp>
+#include <redlock/detail/access.hpp>
 #include <redlock/detail/initiate.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/loss.hpp>
@@ -30,7 +31,7 @@ namespace redlock {
 template <detail::token_for<void(error_code)> T>
 auto client::async_extend(const lease& held, std::chrono::milliseconds ttl, T&& token) {
     return boost::asio::async_initiate<T, void(error_code)>(
-        detail::initiate<&detail::start_extend>{impl_}, token, held.state(), ttl);
+        detail::initiate<&detail::start_extend>{impl_}, token, detail::access::state(held), ttl);
 }
 
 /// Turns an exclusive lease into a shared one, without a moment in which nobody holds the
@@ -64,7 +65,7 @@ auto client::async_extend(const lease& held, std::chrono::milliseconds ttl, T&& 
 template <detail::token_for<void(error_code)> T>
 auto client::async_downgrade(const lease& held, T&& token) {
     return boost::asio::async_initiate<T, void(error_code)>(
-        detail::initiate<&detail::start_downgrade>{impl_}, token, held.state());
+        detail::initiate<&detail::start_downgrade>{impl_}, token, detail::access::state(held));
 }
 
 /// Releases a lease on every node. The lease ends with this call, whatever the outcome is.
@@ -98,7 +99,7 @@ auto client::async_release(lease held, T&& token) {
 template <detail::token_for<void(error_code, loss)> T>
 auto client::async_lost(const lease& held, T&& token) {
     return boost::asio::async_initiate<T, void(error_code, loss)>(
-        detail::initiate<&detail::start_lost>{impl_}, token, held.state());
+        detail::initiate<&detail::start_lost>{impl_}, token, detail::access::state(held));
 }
 
 }  // namespace redlock

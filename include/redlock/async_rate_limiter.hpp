@@ -4,6 +4,7 @@
 #pragma once
 
 #include <redlock/client.hpp>
+#include <redlock/detail/access.hpp>
 #include <redlock/detail/initiate_limit.hpp>
 #include <redlock/detail/waiting_time.hpp>
 #include <redlock/limit_answer.hpp>
@@ -41,7 +42,7 @@ public:
     /// `errc::invalid_argument`.
     async_rate_limiter(client& over, std::string resource, std::uint16_t limit,
                        std::chrono::milliseconds period)
-        : impl_(over.impl()),
+        : impl_(detail::access::impl(over)),
           limiter_(detail::make_limiter(impl_, std::move(resource), limit, period)) {}
     async_rate_limiter(const async_rate_limiter&) = delete;
     async_rate_limiter& operator=(const async_rate_limiter&) = delete;

@@ -188,10 +188,8 @@ public:
     /// Counters since the client was constructed.
     client_stats stats() const;
 
-    /// @internal
-    const std::shared_ptr<detail::client_impl>& impl() const noexcept { return impl_; }
-
 private:
+    friend struct detail::access;
     std::shared_ptr<detail::client_impl> impl_;
 };
 

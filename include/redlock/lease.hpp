@@ -18,6 +18,7 @@ namespace redlock {
 
 namespace detail {
 class lease_state;
+struct access;
 }
 
 /// A lock that is held: a resource and an owner, valid until an instant. Move-only. A lease that
@@ -110,13 +111,10 @@ public:
     /// **Leaves behind.** The keys, until their ttl ends.
     void detach() noexcept;
 
-    /// @internal
-    explicit lease(std::shared_ptr<detail::lease_state> state) noexcept;
-    const std::shared_ptr<detail::lease_state>& state() const noexcept { return state_; }
-    /// @internal Ends the lease without posting a release: the caller sends it.
-    std::shared_ptr<detail::lease_state> surrender() && noexcept;
-
 private:
+    friend struct detail::access;
+    explicit lease(std::shared_ptr<detail::lease_state> state) noexcept;
+
     std::shared_ptr<detail::lease_state> state_;
 };
 

@@ -7,6 +7,7 @@
 #include "value/state.hpp"
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/access.hpp>
 #include <redlock/election.hpp>
 #include <redlock/with_lock.hpp>
 
@@ -110,7 +111,7 @@ void election_state::touch() const {
 
 state_ptr election_state::term_state() const {
     const std::lock_guard lock(gate_);
-    return term_ ? term_->state() : nullptr;
+    return term_ ? access::state(*term_) : nullptr;
 }
 
 void observation::start() {

@@ -5,6 +5,7 @@
 #include "value/clock.hpp"
 
 #include <redlock/client.hpp>
+#include <redlock/detail/access.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -139,7 +140,7 @@ struct blocking_client::worker {
     static std::tuple<error_code, Results...> run(const std::unique_ptr<worker>& of,
                                                   const std::stop_token& stop, Args&&... args) {
         return wait_for<Results...>(of, stop, [&](const auto& slot, auto handler) {
-            detail::initiate<start>{of->async.impl()}(
+            detail::initiate<start>{detail::access::impl(of->async)}(
                 asio::bind_cancellation_slot(slot, std::move(handler)),
                 std::forward<Args>(args)...);
         });
@@ -217,11 +218,11 @@ result<lease, refusal> blocking_client::adopt(std::string token, acquire_options
 }
 
 result<void> blocking_client::extend(const lease& held, std::chrono::milliseconds ttl) {
-    return as_result(worker::run<&detail::start_extend>(worker_, {}, held.state(), ttl));
+    return as_result(worker::run<&detail::start_extend>(worker_, {}, detail::access::state(held), ttl));
 }
 
 result<void> blocking_client::downgrade(const lease& held) {
-    return as_result(worker::run<&detail::start_downgrade>(worker_, {}, held.state()));
+    return as_result(worker::run<&detail::start_downgrade>(worker_, {}, detail::access::state(held)));
 }
 
 result<void> blocking_client::release(lease held) {
@@ -281,7 +282,7 @@ client_options blocking_client::options() const {
 }
 
 detail::impl_ptr detail::blocking_access::impl(const blocking_client& of) noexcept {
-    return of.worker_ ? of.worker_->async.impl() : nullptr;
+    return of.worker_ ? access::impl(of.worker_->async) : nullptr;
 }
 
 error_code detail::blocking_access::run(blocking_client& of, const std::stop_token& stop,

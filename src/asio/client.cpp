@@ -13,6 +13,8 @@
 #include "client/release.hpp"
 #include "client/watch.hpp"
 
+#include <redlock/detail/access.hpp>
+
 #include <boost/asio/system_executor.hpp>
 
 #include <stdexcept>
@@ -40,7 +42,7 @@ template <class Base>
 class leasing final : public asio_operation<Base, error_code, lease> {
     using asio_operation<Base, error_code, lease>::asio_operation;
     void complete(error_code outcome, std::shared_ptr<lease_state> state) override {
-        this->finish(outcome, lease(std::move(state)));
+        this->finish(outcome, access::lease_of(std::move(state)));
     }
 };
 
@@ -95,7 +97,8 @@ void start_release(const impl_ptr& impl, lease held, plain_handler handler) {
     if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed);
     // Another client's lease is refused, and released by its own client as `held` goes.
     state_ptr state;
-    if (held.state() && held.state()->home.lock() == impl) state = std::move(held).surrender();
+    const state_ptr& about = access::state(held);
+    if (about && about->home.lock() == impl) state = access::surrender(std::move(held));
     try {
         launch<completing<release_operation>>(impl, std::move(handler), state);
     } catch (...) {

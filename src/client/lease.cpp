@@ -3,6 +3,7 @@
 #include "client/lease.hpp"
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/access.hpp>
 #include <redlock/detail/section.hpp>
 #include <redlock/lease.hpp>
 
@@ -346,9 +347,9 @@ void lease::detach() noexcept {
     state_.reset();
 }
 
-std::shared_ptr<detail::lease_state> lease::surrender() && noexcept {
-    if (state_) state_->part();
-    return std::move(state_);
+std::shared_ptr<detail::lease_state> detail::access::surrender(lease&& held) noexcept {
+    if (held.state_) held.state_->part();
+    return std::move(held.state_);
 }
 
 lease::operator bool() const noexcept {
@@ -426,7 +427,7 @@ std::string sentence(loss why) {
 }  // namespace
 
 refusal why_over(const lease& held) {
-    const auto& state = held.state();
+    const auto& state = access::state(held);
     if (!state) return {errc::not_held, {}};
     if (state->state() == lease_state::status::lost) return lost(sentence(state->lost_for()));
     if (held) return {};

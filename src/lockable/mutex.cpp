@@ -5,6 +5,7 @@
 #include "value/error.hpp"
 #include "value/text.hpp"
 
+#include <redlock/detail/access.hpp>
 #include <redlock/detail/section.hpp>
 #include <redlock/detail/waiting_time.hpp>
 #include <redlock/guard.hpp>
@@ -330,7 +331,7 @@ guard::guard(blocking_client& client, std::string resource, acquire_options opti
 }
 
 const refusal& guard::why() const noexcept {
-    if (!lease_.state() || held()) return why_;
+    if (!detail::access::state(lease_) || held()) return why_;
     try {
         why_ = detail::why_over(lease_);
     } catch (...) {

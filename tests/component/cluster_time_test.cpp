@@ -296,8 +296,8 @@ TEST_CASE("where our own clock stood still leases are shortened and no node is s
         const auto renewed = w.granted("renewed", {.ttl = 10s});
         step_all(55s);
         w.run_for(6s);
-        CHECK_FALSE(kept->held.state()->is_live());
-        CHECK_FALSE(renewed->held.state()->is_live());
+        CHECK_FALSE(state_of(kept->held)->is_live());
+        CHECK_FALSE(state_of(renewed->held)->is_live());
         CHECK(w.count(event_kind::lost) == 2);
         CHECK(w.granted("r")->outcome() == error_code{});
     }
@@ -305,7 +305,7 @@ TEST_CASE("where our own clock stood still leases are shortened and no node is s
         const auto watched = w.granted("watched", {.ttl = 50s, .watchdog = 20s});
         w.run_for(1s);
         const auto touched = w.now;
-        watched->held.state()->touch(touched);
+        state_of(watched->held)->touch(touched);
         const auto lost = w.lost(watched->held);
         step_all(10s);
         REQUIRE(w.run_until_over(*lost));
@@ -538,7 +538,7 @@ TEST_CASE("clocks that all go back together are not struck: ours went ahead") {
     CHECK(strikes(w) == 0);
     CHECK(voters(w) == 3);
     w.run_for(20s);
-    CHECK(kept->held.state()->is_live());
+    CHECK(state_of(kept->held)->is_live());
 }
 
 TEST_CASE("a look does not undo what a later handshake found of a node's durability") {

@@ -95,7 +95,7 @@ TEST_CASE("closed at any step everything completes once and no key stays") {
                 if (!was_over[i]) CHECK(b.all[i]->outcome() == errc::client_closed);
             }
             CHECK_FALSE(b.kept->held);
-            CHECK(b.kept->held.state()->state() != detail::lease_state::status::lost);
+            CHECK(state_of(b.kept->held)->state() != detail::lease_state::status::lost);
             while (!b.w.engine->is_over()) REQUIRE(b.w.turn());
             // One is slow and has lost its scripts: it answers twice.
             CHECK(b.w.now - before <= 2 * b.w.options.node_timeout);
@@ -134,7 +134,7 @@ TEST_CASE("what begins after the close ends with it") {
     CHECK(w.inspect("x")->outcome() == errc::client_closed);
     CHECK(w.lost(e->held)->outcome() == errc::client_closed);
     CHECK(w.extend(e->held, 1s)->outcome() == errc::client_closed);
-    CHECK(w.release(lease(e->held.state()))->outcome() == errc::client_closed);
+    CHECK(w.release(detail::access::lease_of(state_of(e->held)))->outcome() == errc::client_closed);
     w.close();
     w.run_for(1s);
     CHECK(w.engine->is_over());
@@ -217,10 +217,10 @@ TEST_CASE("contenders hold one at a time and all get their turn") {
     const auto limit = w.now + 60s;
     while (served < all.size() && w.turn(limit)) {
         std::size_t holders = 0;
-        for (const auto& e : all) holders += e->held.state() && e->held ? 1U : 0U;
+        for (const auto& e : all) holders += state_of(e->held) && e->held ? 1U : 0U;
         REQUIRE(holders <= 1);
         for (const auto& e : all) {
-            if (!e->is_over() || !e->held.state() || !e->held) continue;
+            if (!e->is_over() || !state_of(e->held) || !e->held) continue;
             w.release(std::move(e->held));
             ++served;
         }

@@ -29,7 +29,7 @@ TEST_CASE("an extension moves the end, counted from when it was sent") {
     CHECK(x->outcome() == error_code());
     CHECK(e->held.valid_until() == sent + 10s - 102ms);
     w.run_for(5s);
-    CHECK(e->held.state()->is_live());
+    CHECK(state_of(e->held)->is_live());
     CHECK(w.ours("r") == 3);
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("where too few answer the old validity stands") {
     w.run_until_over(*x);
     CHECK(x->outcome() == errc::no_quorum);
     CHECK(e->held.valid_until() == until);
-    CHECK(e->held.state()->is_live());
+    CHECK(state_of(e->held)->is_live());
 }
 
 TEST_CASE("answers read after the holder saw its lease expired do not revive it") {
@@ -79,7 +79,7 @@ TEST_CASE("answers read after the holder saw its lease expired do not revive it"
     const auto e = w.granted("r", {.ttl = 1s, .renew = renews});
     const auto l = w.lost(e->held);
     const auto until = e->held.valid_until();
-    CHECK_FALSE(e->held.state()->is_valid(until));  // by a clock that has gone on
+    CHECK_FALSE(state_of(e->held)->is_valid(until));  // by a clock that has gone on
     if (!renews) {
         const auto x = w.extend(e->held, 10s);
         w.run_until_over(*x);
@@ -199,13 +199,13 @@ TEST_CASE("a holder's extension and a renewal that cross leave the holder's ttl"
     w.latency = {20ms, 20ms, 20ms};
     const auto e = w.granted("r", {.ttl = 3s});
     const auto renewed = w.engine->stats().renewals;
-    const auto due = e->held.state()->held_as->machine().deadline();
+    const auto due = state_of(e->held)->held_as->machine().deadline();
     w.run_for(due - w.now + (is_extension_first ? -5ms : 5ms));
     const auto x = w.extend(e->held, is_longer ? 30s : 1s);
     w.run_for(100ms);
     REQUIRE(x->outcome() == error_code());
     REQUIRE(w.engine->stats().renewals == renewed + 2);  // both count
-    CHECK(e->held.state()->held_as->machine().ttl() == (is_longer ? 30s : 1s));
+    CHECK(state_of(e->held)->held_as->machine().ttl() == (is_longer ? 30s : 1s));
     // No key has less time than the lease.
     for (const auto& n : w.nodes) CHECK(n.keys(w.now).at("r").expires >= e->held.valid_until());
 }
@@ -250,7 +250,7 @@ TEST_CASE("a node whose fence ran ahead takes the key again before another node 
     w.run_for(10s);
     w.crash(1, fakes::redis_model::data::lost);  // and has no vote for a minute
     w.run_for(30s);
-    REQUIRE(e->held.state()->is_live());
+    REQUIRE(state_of(e->held)->is_live());
     CHECK(e->held.valid_until() > w.now);
     CHECK(e->held.fence() == fence);
     CHECK(w.ours("r") == 3);
@@ -342,7 +342,7 @@ TEST_CASE("an implausible fence from one node does not raise the fence of an ext
     CHECK(x->outcome() == errc::no_quorum);
     const auto sent = extensions(w, 2);
     REQUIRE(sent.size() == 1);
-    CHECK(e->held.state()->is_live());
+    CHECK(state_of(e->held)->is_live());
     // Nor do its next ones run ahead.
     const auto next = w.granted("other");
     CHECK(static_cast<std::int64_t>(next->held.fence()) < sent[0].second + 1'000'000);
@@ -375,7 +375,7 @@ TEST_CASE("an extension that is cancelled between its rounds sends no second one
         CHECK(x->outcomes.size() == 1);
         w.run_for(1ms);
         CHECK(w.count_sent("EVALSHA") <= sent + 6);
-        CHECK(e->held.state()->is_live());
+        CHECK(state_of(e->held)->is_live());
         w.release(std::move(e->held));
         w.set_mode(1, mode::up);
         w.run_for(5s);

@@ -38,7 +38,7 @@ TEST_CASE("renewal goes on while a minority is gone, and over a broken connectio
         w.run_for(1s);
         w.cut(2);
     }
-    CHECK(e->held.state()->is_live());
+    CHECK(state_of(e->held)->is_live());
     CHECK(e->held.valid_until() > w.now);
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("a renewal that fails is tried again until it succeeds") {
     w.run_for(1500ms);
     w.set_mode(0, mode::up);
     w.run_for(5s);
-    CHECK(e->held.state()->is_live());
+    CHECK(state_of(e->held)->is_live());
     CHECK(e->held.valid_until() > w.now);
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("a loss stops each lost_token, also one that is taken after the loss")
     const auto e = w.granted("r", {.ttl = 1s, .renew = false});
     const auto early = e->held.lost_token();
     bool was_live = true;
-    const std::stop_callback note(early, [&] { was_live = e->held.state()->is_live(); });
+    const std::stop_callback note(early, [&] { was_live = state_of(e->held)->is_live(); });
     CHECK_FALSE(early.stop_requested());
     w.run_for(1s);
     CHECK(early.stop_requested());
@@ -193,7 +193,7 @@ TEST_CASE("a holder may drop its lease in the very callback that tells of the lo
     const auto e = w.granted("r", {.ttl = 1s, .renew = false});
     const std::stop_callback drop(e->held.lost_token(), [&] { e->held = lease(); });
     w.run_for(1s);
-    CHECK(e->held.state() == nullptr);
+    CHECK(state_of(e->held) == nullptr);
     CHECK(w.ours("r") == 0);
 }
 
@@ -233,7 +233,7 @@ TEST_CASE("loss and drop may come at one instant") {
     auto e = w.granted("r", {.ttl = 1s, .renew = false});
     const auto lost = w.lost(e->held);
     // The holder ends it; before its message arrives the loss is due.
-    auto state = std::move(e->held).surrender();
+    auto state = detail::access::surrender(std::move(e->held));
     w.run_for(2s);
     CHECK_FALSE(lost->is_over());
     CHECK(w.engine->stats().lost == 0);
@@ -272,7 +272,7 @@ TEST_CASE("a lease that waits for room among the renewals is not renewed twice i
     under_way.leave();
     w.inspect("anything");  // due renewals are sent at the end of a turn
     w.run_for(5ms);
-    CHECK(e->held.state()->is_live());
+    CHECK(state_of(e->held)->is_live());
     CHECK(w.ours("r") == 3);
     std::vector<std::size_t> renewed;
     for (const auto& c : w.nodes[0].seen) {
@@ -280,7 +280,7 @@ TEST_CASE("a lease that waits for room among the renewals is not renewed twice i
     }
     REQUIRE(renewed == std::vector<std::size_t>{1});
     w.run_for(5s);
-    CHECK(e->held.state()->is_live());
+    CHECK(state_of(e->held)->is_live());
 }
 
 TEST_CASE("where the scripts are gone a renewal goes out again for the leases that are left") {
@@ -297,8 +297,8 @@ TEST_CASE("where the scripts are gone a renewal goes out again for the leases th
         n.remove("b");
         n.seen.clear();
     }
-    const auto due = a->held.state()->held_as->machine().deadline();
-    REQUIRE(b->held.state()->held_as->machine().deadline() == due);
+    const auto due = state_of(a->held)->held_as->machine().deadline();
+    REQUIRE(state_of(b->held)->held_as->machine().deadline() == due);
     w.run_for(due - w.now + 2ms);  // the renewal of both is on its way
     REQUIRE(w.engine->stats().renewals == 0);
     auto& gone = is_first ? a : b;
@@ -320,7 +320,7 @@ TEST_CASE("a renewal that waits for a connection goes out for the leases that ar
     auto a = w.granted("a", {.ttl = 3s});
     const auto b = w.granted("b", {.ttl = 3s});
     w.run_for(100ms);
-    const auto due = b->held.state()->held_as->machine().deadline();
+    const auto due = state_of(b->held)->held_as->machine().deadline();
     w.run_for(due - w.now - 1ms);
     for (std::size_t i = 0; i < 3; ++i) w.cut(i);
     w.run_for(3ms);  // the renewal of both waits for the handshakes

@@ -39,7 +39,7 @@ TEST_CASE("cancelling leaves nothing behind") {
     w.cancel(*lost);
     CHECK(lost->outcomes.size() == 1);
     w.run_for(5s);
-    CHECK(e->held.state()->is_live());
+    CHECK(state_of(e->held)->is_live());
 }
 
 TEST_CASE("a lease that is released is not lost") {
@@ -47,7 +47,7 @@ TEST_CASE("a lease that is released is not lost") {
     w.connected();
     auto e = w.granted("r");
     const auto lost = w.lost(e->held);
-    const auto state = e->held.state();
+    const auto state = state_of(e->held);
     w.release(std::move(e->held));
     CHECK(lost->outcome() == errc::not_held);
     const auto late = std::make_shared<fakes::ending>();

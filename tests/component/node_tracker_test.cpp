@@ -191,7 +191,7 @@ TEST_CASE("a lease outlives a rolling restart of all nodes without their data") 
         restart_empty(w, i);
         w.run_for(3s);
     }
-    CHECK(e->held.state()->is_live());
+    CHECK(state_of(e->held)->is_live());
     CHECK(e->held.valid_until() > w.now);
     CHECK(e->held.fence() == fence);
     CHECK(w.ours("r") == 5);
@@ -307,7 +307,7 @@ TEST_CASE("a release after a broken connection raises the fence above what lies 
     REQUIRE(e->outcome() == error_code{});
     const auto fence = e->held.fence();
     w.run_for(700ms);  // the connection is given up, another one is mute as well
-    if (e->held.state()->is_live()) w.release(std::move(e->held));
+    if (state_of(e->held)->is_live()) w.release(std::move(e->held));
     w.run_for(500ms);
     w.set_mode(1, mode::up);  // what it kept is executed first
     w.run_for(1s);
@@ -416,18 +416,18 @@ TEST_CASE("renewals that are due together travel together") {
         w.release(std::move(held[7]->held));
         w.run_for(3s);
         CHECK(w.ours("r7") == 0);
-        for (const auto& e : held) CHECK((e == held[7] || e->held.state()->is_live()));
+        for (const auto& e : held) CHECK((e == held[7] || state_of(e->held)->is_live()));
     }
     SECTION("also where the scripts are flushed just then") {
         for (auto& n : w.nodes) n.flush_scripts();
         w.run_for(3s);
-        for (const auto& e : held) CHECK(e->held.state()->is_live());
+        for (const auto& e : held) CHECK(state_of(e->held)->is_live());
     }
     SECTION("and a key that was taken meanwhile loses its own lease alone") {
         for (auto& n : w.nodes) n.put("r7", "foreign", w.now + 1h);
         w.run_for(3s);
-        for (const auto& e : held) CHECK(e->held.state()->is_live() == (e != held[7]));
-        CHECK(held[7]->held.state()->lost_for() == loss::taken);
+        for (const auto& e : held) CHECK(state_of(e->held)->is_live() == (e != held[7]));
+        CHECK(state_of(held[7]->held)->lost_for() == loss::taken);
     }
 }
 

@@ -54,16 +54,16 @@ TEST_CASE("a release reports the quorum's answer, or how the lease had ended bef
         expected = errc::no_quorum;
     }
     SECTION("it was lost before") {
-        auto state = e->held.state();
+        auto state = state_of(e->held);
         w.run_for(2s);
-        released = w.release(lease(std::move(state)));
+        released = w.release(detail::access::lease_of(std::move(state)));
         expected = errc::lost;
     }
     SECTION("it was detached before") {
-        auto state = e->held.state();
+        auto state = state_of(e->held);
         e->held.detach();
         w.run_for(1ms);
-        released = w.release(lease(std::move(state)));
+        released = w.release(detail::access::lease_of(std::move(state)));
         expected = errc::not_held;
     }
     SECTION("it is empty") {

@@ -12,6 +12,7 @@
 #include "wire/owner_value.hpp"
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/access.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -141,7 +142,7 @@ void visitor::on_adopted(error_code outcome, std::shared_ptr<detail::lease_state
         return in_->leave();
     }
     held_ = state;
-    lease_ = lease(std::move(state));
+    lease_ = detail::access::lease_of(std::move(state));
     judge.adopted(*in_, held_, began_, how_);
     if (!releases_) {
         tell([] { return std::string("has extended it"); });
@@ -152,7 +153,7 @@ void visitor::on_adopted(error_code outcome, std::shared_ptr<detail::lease_state
     judge.begins_release(token_.value);
     judge.ended(*held_);
     held_.reset();
-    begin<releasing>(std::move(lease_).surrender());
+    begin<releasing>(detail::access::surrender(std::move(lease_)));
 }
 
 void visitor::on_released(error_code outcome) {

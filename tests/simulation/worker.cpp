@@ -9,6 +9,7 @@
 #include "simulation/watched.hpp"
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/access.hpp>
 
 #include <boost/asio/error.hpp>
 
@@ -288,7 +289,7 @@ void worker::hold(std::shared_ptr<detail::lease_state> state) {
     keys_ = {std::string(state->held_as->left().key)};
     for (const auto& other : state->held_as->left().also->others) keys_.emplace_back(other);
     value_ = state->held_as->left().value;
-    lease_ = lease(std::move(state));
+    lease_ = detail::access::lease_of(std::move(state));
 }
 
 // What to do with it.
@@ -453,7 +454,7 @@ void worker::give_back() {
         expect_gone();
     held_.reset();
     if (dice_.happens(0.1)) plan(dice_.between_orders(10us, 100ms), &worker::cancel_release);
-    begin<releasing>(std::move(lease_).surrender());
+    begin<releasing>(detail::access::surrender(std::move(lease_)));
 }
 
 void worker::cancel_release() {

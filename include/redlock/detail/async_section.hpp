@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <redlock/detail/access.hpp>
 #include <redlock/detail/homing_handler.hpp>
 #include <redlock/detail/initiate.hpp>
 #include <redlock/detail/section.hpp>
@@ -191,7 +192,7 @@ private:
         };
         try {
             auto work = std::invoke(*f_, std::as_const(held_), held_.lost_token());
-            initiate<&start_lost>{impl_}(here(std::move(over)), held_.state());
+            initiate<&start_lost>{impl_}(here(std::move(over)), access::state(held_));
             if constexpr (has_value) {
                 asio::co_spawn(strand_, std::move(work),
                                cancellable([self](std::exception_ptr failure, value done) {

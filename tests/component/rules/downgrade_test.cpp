@@ -324,8 +324,8 @@ TEST_CASE("a lease that is over, or none, is not shared") {
         CHECK(w.nodes[0].keys(w.now).at("r").value == world::elsewhere);
     }
     SECTION("given back") {
-        auto state = held->held.state();
-        const lease other(state);
+        const auto state = state_of(held->held);
+        const lease other = detail::access::lease_of(state);
         REQUIRE(w.run_until_over(*w.release(std::move(held->held))));
         CHECK(w.downgrade(other)->outcome() == errc::not_held);
     }

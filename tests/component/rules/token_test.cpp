@@ -151,7 +151,8 @@ TEST_CASE("one node that knows of the release ends the lease") {
     auto& on = w.nodes[0];
     on.remove("r");
     on.execute(way, {"ZADD", std::string(std::string_view(wire::revoked_of("", "r"))),
-                     std::to_string(on.wall.ms(w.now) + 60'000), e->held.state()->proof.value.c_str()},
+                     std::to_string(on.wall.ms(w.now) + 60'000),
+                     state_of(e->held)->proof.value.c_str()},
                w.now);
     w.run_for(1500ms);
     REQUIRE(lost->is_over());
@@ -369,7 +370,7 @@ TEST_CASE("a key that is kept is nobody's") {
     w.connected();
     const auto e = w.granted("r", {.ttl = 3s, .min_hold = 10s});
     const std::string token = e->held.token();
-    const std::string value(e->held.state()->proof.value);
+    const std::string value(state_of(e->held)->proof.value);
     SECTION("of a lease that was released") {
         CHECK(released(w, std::move(e->held))->outcome() == error_code());
     }

@@ -17,10 +17,10 @@ TEST_CASE("a lease with a watchdog lives as long as its holder gives signs of li
     const auto e = w.granted("r", {.ttl = 2s, .watchdog = 1s});
     for (int i = 0; i < 40; ++i) {  // for ten ttl
         w.run_for(500ms);
-        e->held.state()->touch(w.now);
-        e->held.state()->touch(w.now - 900ms);  // by a thread that was slow
+        state_of(e->held)->touch(w.now);
+        state_of(e->held)->touch(w.now - 900ms);  // by a thread that was slow
     }
-    CHECK(e->held.state()->is_live());
+    CHECK(state_of(e->held)->is_live());
     CHECK(e->held.valid_until() > w.now);
     CHECK(w.count(event_kind::lost) == 0);
 }
@@ -31,7 +31,7 @@ TEST_CASE("a lease whose holder gives no sign of life is lost, and its keys stay
     const auto e = w.granted("r", {.ttl = 3s, .watchdog = 5s});
     w.run_for(4s);
     const auto touched = w.now;
-    e->held.state()->touch(touched);
+    state_of(e->held)->touch(touched);
     const auto lost = w.lost(e->held);
     REQUIRE(w.run_until_over(*lost));
     CHECK(lost->lost_for == loss::stalled);
@@ -42,8 +42,8 @@ TEST_CASE("a lease whose holder gives no sign of life is lost, and its keys stay
     const auto until = e->held.valid_until();
     CHECK(until - w.now > 1s);
     const auto renewals = w.engine->stats().renewals;
-    e->held.state()->touch(w.now);
-    CHECK_FALSE(e->held.state()->is_live());
+    state_of(e->held)->touch(w.now);
+    CHECK_FALSE(state_of(e->held)->is_live());
     w.run_for(until - w.now - 1ms);
     CHECK(w.ours("r") == 3);
     w.run_for(2ms);
@@ -57,7 +57,7 @@ TEST_CASE("a holder that stalled may give its keys back sooner") {
     w.connected();
     const auto e = w.granted("r", {.ttl = 3s, .watchdog = 1s});
     w.run_for(1s);
-    REQUIRE_FALSE(e->held.state()->is_live());
+    REQUIRE_FALSE(state_of(e->held)->is_live());
     REQUIRE(w.ours("r") == 3);
     e->held = lease();
     w.run_for(10ms);
@@ -71,7 +71,7 @@ TEST_CASE("an adopted lease has the watchdog of its adopter") {
     const std::string token = e->held.token();
     e->held.detach();
     const auto mine = w.adopted(token, {.ttl = 3s, .watchdog = 1s});
-    REQUIRE(mine->held.state()->is_live());
+    REQUIRE(state_of(mine->held)->is_live());
     const auto lost = w.lost(mine->held);
     REQUIRE(w.run_until_over(*lost));
     CHECK(lost->lost_for == loss::stalled);

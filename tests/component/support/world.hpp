@@ -13,6 +13,7 @@
 #include "component/support/fake_node.hpp"
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/access.hpp>
 #include <redlock/lease.hpp>
 
 #include <boost/asio/error.hpp>
@@ -25,6 +26,12 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+namespace redlock {
+
+inline const auto& state_of(const lease& held) { return detail::access::state(held); }
+
+}  // namespace redlock
 
 namespace redlock::fakes {
 
@@ -73,14 +80,14 @@ struct recorded_acquire final : recorded<detail::acquire_operation> {
     using recorded::recorded;
     void complete(error_code outcome, std::shared_ptr<detail::lease_state> state) override {
         to().outcomes.push_back(outcome);
-        to().held = lease(std::move(state));
+        to().held = detail::access::lease_of(std::move(state));
     }
 };
 struct recorded_adopt final : recorded<detail::adopt_operation> {
     using recorded::recorded;
     void complete(error_code outcome, std::shared_ptr<detail::lease_state> state) override {
         to().outcomes.push_back(outcome);
-        to().held = lease(std::move(state));
+        to().held = detail::access::lease_of(std::move(state));
     }
 };
 struct recorded_revoke final : recorded<detail::revoke_operation> {
@@ -276,13 +283,15 @@ public:
     }
     ending_ptr revoke(resource_state shown) { return begin<recorded_revoke>(std::move(shown)); }
     ending_ptr extend(const lease& held, std::chrono::milliseconds ttl) {
-        return begin<recorded_extend>(held.state(), ttl);
+        return begin<recorded_extend>(detail::access::state(held), ttl);
     }
-    ending_ptr downgrade(const lease& held) { return begin<recorded_downgrade>(held.state()); }
+    ending_ptr downgrade(const lease& held) {
+        return begin<recorded_downgrade>(detail::access::state(held));
+    }
     ending_ptr release(lease held) {
-        return begin<recorded_release>(std::move(held).surrender());
+        return begin<recorded_release>(detail::access::surrender(std::move(held)));
     }
-    ending_ptr lost(const lease& held) { return begin<recorded_lost>(held.state()); }
+    ending_ptr lost(const lease& held) { return begin<recorded_lost>(detail::access::state(held)); }
     ending_ptr inspect(std::string resource) {
         return begin<recorded_inspect>(std::move(resource));
     }

@@ -4,6 +4,7 @@
 
 #include "support/catch.hpp"
 
+#include <redlock/detail/access.hpp>
 #include <redlock/lease.hpp>
 
 #include <atomic>
@@ -128,16 +129,16 @@ TEST_CASE("the handle says goodbye once") {
     const auto s = live();
     s->home = h;
     SECTION("when it goes") {
-        { const lease l(s); }
+        { const lease l = detail::access::lease_of(s); }
         CHECK(h->given == 1);
     }
     SECTION("when another takes its place") {
-        lease l(s);
+        lease l = detail::access::lease_of(s);
         l = lease();
         CHECK(h->given == 1);
     }
     SECTION("when it is moved, only the last") {
-        lease l(s);
+        lease l = detail::access::lease_of(s);
         lease m(std::move(l));
         CHECK_FALSE(l);
         CHECK(m);
@@ -149,7 +150,7 @@ TEST_CASE("the handle says goodbye once") {
         CHECK(h->given == 1);
     }
     SECTION("when it is detached") {
-        lease l(s);
+        lease l = detail::access::lease_of(s);
         l.detach();
         CHECK_FALSE(l);
         CHECK(l.votes().empty());
@@ -157,13 +158,13 @@ TEST_CASE("the handle says goodbye once") {
         CHECK(h->given == 0);
     }
     SECTION("not when it was surrendered") {
-        lease l(s);
-        std::move(l).surrender();
+        lease l = detail::access::lease_of(s);
+        detail::access::surrender(std::move(l));
         l = lease();
         CHECK(h->given == 0);
     }
     SECTION("also when it was lost: only then its keys may go early") {
-        lease l(s);
+        lease l = detail::access::lease_of(s);
         s->lose(loss::taken);
         l = lease();
         CHECK(h->given == 1);
@@ -172,7 +173,7 @@ TEST_CASE("the handle says goodbye once") {
 
 TEST_CASE("the handle asks the clock") {
     const auto s = live();
-    const lease l(s);
+    const lease l = detail::access::lease_of(s);
     CHECK(l);
     CHECK(l.remaining() > 59min);
     s->set_end(clock::now() - 1ns);
@@ -192,7 +193,7 @@ TEST_CASE("a lease that was denied does not come to life again") {
     CHECK_FALSE(s->set_end(end + 2h));
     CHECK_FALSE(s->is_valid(end));
     CHECK(s->valid_until() == end + 1h);
-    const lease l(s);
+    const lease l = detail::access::lease_of(s);
     CHECK_FALSE(l);
     CHECK(l.remaining() == 0ms);
 }
@@ -252,7 +253,7 @@ TEST_CASE("an empty handle answers everything") {
     CHECK(l.remaining() == 0ms);
     CHECK_FALSE(l.lost_token().stop_possible());
     l.detach();
-    CHECK(std::move(l).surrender() == nullptr);
+    CHECK(detail::access::surrender(std::move(l)) == nullptr);
 }
 
 }  // namespace lease_state_test

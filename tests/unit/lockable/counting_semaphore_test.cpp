@@ -8,6 +8,7 @@
 #include "tests/support/unreachable.hpp"
 
 #include <redlock/counting_semaphore.hpp>
+#include <redlock/detail/access.hpp>
 
 #include <chrono>
 #include <concepts>
@@ -141,7 +142,7 @@ struct permit_bench {
         state = std::make_shared<detail::lease_state>("r", owner_id{}, fence,
                                                       clock::now() + std::chrono::hours(1),
                                                       detail::cast_votes{});
-        of.begin(thread, lease(state));
+        of.begin(thread, detail::access::lease_of(state));
     }
     void lose(std::uint64_t fence) { REQUIRE(states.at(fence)->lose(loss::taken)); }
     /// The fences of the leases that are to be released.

@@ -8,6 +8,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/unreachable.hpp"
 
+#include <redlock/detail/access.hpp>
 #include <redlock/mutex.hpp>
 #include <redlock/recursive_mutex.hpp>
 #include <redlock/shared_mutex.hpp>
@@ -46,7 +47,7 @@ struct bench {
         state = std::make_shared<detail::lease_state>("r", owner_id{}, fence,
                                                       clock::now() + std::chrono::hours(1),
                                                       detail::cast_votes{});
-        of.begin(thread, lease(state));
+        of.begin(thread, detail::access::lease_of(state));
     }
     void lose() { REQUIRE(state->lose(loss::taken)); }
     leaving depart(bool may_throw = true) { return of.depart(me, may_throw).what; }
@@ -296,14 +297,14 @@ TEMPLATE_TEST_CASE("what would fail again is thrown by try_lock, too", "", redlo
     SECTION("a resource without a name") {
         TestType m(client, "");
         CHECK(thrown_by([&] { m.lock(); }) == redlock::errc::invalid_argument);
-        CHECK(thrown_by([&] { m.try_lock(); }) == redlock::errc::invalid_argument);
-        CHECK(thrown_by([&] { m.try_lock_for(1s); }) == redlock::errc::invalid_argument);
+        CHECK(thrown_by([&] { static_cast<void>(m.try_lock()); }) == redlock::errc::invalid_argument);
+        CHECK(thrown_by([&] { static_cast<void>(m.try_lock_for(1s)); }) == redlock::errc::invalid_argument);
     }
     SECTION("a client that was closed") {
         TestType m(client, "r");
         REQUIRE(client.close());
         CHECK(thrown_by([&] { m.lock(); }) == redlock::errc::client_closed);
-        CHECK(thrown_by([&] { m.try_lock(); }) == redlock::errc::client_closed);
+        CHECK(thrown_by([&] { static_cast<void>(m.try_lock()); }) == redlock::errc::client_closed);
     }
 }
 
@@ -320,7 +321,7 @@ TEST_CASE("to share a mutex is refused in the same way") {
     CHECK(thrown_by([&] { m.unlock_shared(); }) == redlock::errc::not_held);
     REQUIRE(client.close());
     CHECK(thrown_by([&] { m.lock_shared(); }) == redlock::errc::client_closed);
-    CHECK(thrown_by([&] { m.try_lock_shared(); }) == redlock::errc::client_closed);
+    CHECK(thrown_by([&] { static_cast<void>(m.try_lock_shared()); }) == redlock::errc::client_closed);
 }
 
 TEST_CASE("an argument that is refused is named once, with its bound") {
