@@ -30,8 +30,9 @@ namespace redlock {
 ///
 /// **Leaves behind.** The destructor of a leader resigns in the background, and ends a campaign
 /// that is under way with `asio::error::operation_aborted`. Other operations go on.
-/// **Thread safety.** Any thread may call any member, except the destructor, which no other call
-/// may meet. One campaign at a time: a second one is `errc::would_deadlock`.
+/// **Thread safety.** Any thread may call any member. Only moving, assigning and destroying an
+/// election exclude all other calls to it. One campaign at a time: a second one is
+/// `errc::would_deadlock`.
 class async_election {
 public:
     /// Sends nothing. The options are those of `election`. The election uses the connections of
@@ -39,9 +40,17 @@ public:
     /// with `errc::client_closed`; so the client may be destroyed before the election.
     async_election(client& over, std::string name, acquire_options options = {})
         : state_(detail::make_election(detail::access::impl(over), std::move(name), options)) {}
-    ~async_election() { detail::abandon_election(*state_); }
-    async_election(const async_election&) = delete;
-    async_election& operator=(const async_election&) = delete;
+    ~async_election() { detail::abandon_election(state_); }
+    /// The operations of an election that was moved from complete with `client_closed`. Those that
+    /// are under way go on. An election that another one is assigned to ends as by its destructor.
+    async_election(async_election&&) noexcept = default;
+    async_election& operator=(async_election&& other) noexcept {
+        if (this != &other) {
+            detail::abandon_election(state_);
+            state_ = std::move(other.state_);
+        }
+        return *this;
+    }
 
     /// Completes when this election leads. While it waits it rides out failures of the nodes.
     ///
@@ -93,22 +102,31 @@ public:
 
     /// Completes with the leader as soon as it is another one than `last`, or was elected again;
     /// empty: there is no leader. How soon, and what counts as a change, see `election::observe`.
+    /// `last` is copied during the call. It can't be a temporary: g++ 12 destroys one twice if it
+    /// stands in a `co_await` expression.
     ///
     /// **Leaves behind.** Nothing, also when cancelled.
     /// **Errors.** Those of `client::async_watch`.
     template <detail::token_for<void(error_code, std::optional<leader_info>)> T =
                   detail::default_token>
-    [[nodiscard]] auto async_observe(std::optional<leader_info> last, T&& token = T{}) {
+    [[nodiscard]] auto async_observe(const std::optional<leader_info>& last, T&& token = T{}) {
+        return boost::asio::async_initiate<T, void(error_code, std::optional<leader_info>)>(
+            detail::initiate<&detail::start_observe, detail::election_ptr>{state_}, token, last);
+    }
+    template <detail::token_for<void(error_code, std::optional<leader_info>)> T =
+                  detail::default_token>
+    [[nodiscard]] auto async_observe(std::nullopt_t, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, std::optional<leader_info>)>(
             detail::initiate<&detail::start_observe, detail::election_ptr>{state_}, token,
-            std::move(last));
+            std::nullopt);
     }
+    void async_observe(std::optional<leader_info>&& last, auto&&... token) = delete;
 
     /// See `election::held`, `election::fence`, `election::lost_token` and `election::touch`.
-    [[nodiscard]] bool held() const noexcept { return detail::holds_office(*state_); }
-    std::uint64_t fence() const noexcept { return detail::fence_of(*state_); }
-    std::stop_token lost_token() const noexcept { return detail::lost_token_of(*state_); }
-    void touch() const noexcept { detail::touch_term_of(*state_); }
+    [[nodiscard]] bool held() const noexcept { return detail::holds_office(state_); }
+    std::uint64_t fence() const noexcept { return detail::fence_of(state_); }
+    std::stop_token lost_token() const noexcept { return detail::lost_token_of(state_); }
+    void touch() const noexcept { detail::touch_term_of(state_); }
 
 private:
     detail::election_ptr state_;

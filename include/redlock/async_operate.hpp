@@ -24,6 +24,9 @@ namespace redlock {
 /// apart. The revoked lease is then lost as `taken`, and no renewal can take its key again.
 /// With `fencing` off a key is only deleted.
 ///
+/// `shown` is copied during the call. It can't be a temporary: g++ 12 destroys one twice if it
+/// stands in a `co_await` expression.
+///
 /// **Preconditions.** None of `shown`: names that hold nothing any more are passed over.
 /// **Completion.** When every node has answered, or failed.
 /// **Cancellation.** Nothing, or any part of it, was done.

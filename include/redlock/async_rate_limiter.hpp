@@ -27,7 +27,8 @@ namespace redlock {
 ///
 /// **Leaves behind.** The slots that were allowed, until their period is over. The limiter may be
 /// destroyed while operations are under way: they go on.
-/// **Thread safety.** Any thread may call any member, except the destructor.
+/// **Thread safety.** Any thread may call any member. Only moving, assigning and destroying a
+/// limiter exclude all other calls to it.
 class async_rate_limiter {
 public:
     using answer = limit_answer;
@@ -44,8 +45,9 @@ public:
                        std::chrono::milliseconds period)
         : impl_(detail::access::impl(over)),
           limiter_(detail::make_limiter(impl_, std::move(resource), limit, period)) {}
-    async_rate_limiter(const async_rate_limiter&) = delete;
-    async_rate_limiter& operator=(const async_rate_limiter&) = delete;
+    /// The operations of a limiter that was moved from complete with `client_closed`.
+    async_rate_limiter(async_rate_limiter&&) noexcept = default;
+    async_rate_limiter& operator=(async_rate_limiter&&) noexcept = default;
 
     /// Whether one more is allowed now. If it is, the slot is used up. It is not while calls of
     /// `async_acquire_for` of this limiter wait.

@@ -66,15 +66,15 @@ public:
 
     /// Starts to connect.
     ///
-    /// **Errors.** Throws `std::invalid_argument` if an option is wrong, with a text that names
-    /// every wrong one, and `boost::system::system_error` if the system has no file descriptor for
-    /// the client's timer.
-    client(boost::asio::any_io_executor executor, client_options options);
+    /// **Errors.** Throws `std::invalid_argument` if the executor is empty, or an option is wrong,
+    /// with a text that names every wrong one, and `std::system_error` if the system has no file
+    /// descriptor. A program that compiles Asio in another way than the library does not link.
+    client(boost::asio::any_io_executor executor, client_options options)
+        : client(detail::asio_build(), executor, std::move(options)) {}
     template <std::derived_from<boost::asio::execution_context> Context>
     client(Context& context, client_options options)
         : client(context.get_executor(), std::move(options)) {}
-    /// As above, with the options of the configuration `file`: see `load_options`. Throws
-    /// `std::invalid_argument` with `config_error::message()` if it can't be used.
+    /// As above, with the options of the configuration `file`: `load_options(file).value()`.
     client(boost::asio::any_io_executor executor, const std::filesystem::path& file)
         : client(std::move(executor), load_options(file).value()) {}
     template <std::derived_from<boost::asio::execution_context> Context>
@@ -90,8 +90,7 @@ public:
     ///
     /// **Leaves behind.** The connections stay open until the nodes have answered the releases.
     /// The client gives up a node that has answered nothing for `node_timeout`, and every node
-    /// after `ttl_max`, when all keys have expired. For each node that it gives up, an event
-    /// (`event_kind::releases_given_up`) says how many releases that node had not answered.
+    /// after `ttl_max`, when all keys have expired; an event, `releases_given_up`, says so of each.
     void close() noexcept;
 
     /// Calls `close()`, and completes when the last connection is closed. The client may be
@@ -110,10 +109,8 @@ public:
             detail::initiate<&detail::start_close>{impl_}, token);
     }
 
-    /// Cancels every operation that was started earlier, as a cancellation slot does.
-    ///
-    /// **Leaves behind.** What each operation leaves when it is cancelled. Leases, their renewal
-    /// and the connections stay.
+    /// Cancels every operation that was started earlier, as a cancellation slot does. Leases, their
+    /// renewal and the connections stay.
     void cancel();
 
     /// Empty if the client was moved from or its execution context was destroyed.
@@ -165,9 +162,7 @@ public:
                                    T&& token = T{});
     template <detail::token_for<void(error_code, resource_state)> T = detail::default_token>
     [[nodiscard]] auto async_watch(std::string resource, T&& token = T{});
-    template <class T = detail::default_token>
-    [[nodiscard]] auto async_watch(std::string resource, resource_state&& last,
-                                   T&& token = T{}) = delete;
+    void async_watch(std::string resource, resource_state&& last, auto&&... token) = delete;
     template <detail::token_for<void(error_code, std::vector<std::string>)> T =
                   detail::default_token>
     [[nodiscard]] auto async_list(std::string prefix, T&& token = T{});
@@ -178,6 +173,7 @@ public:
     // What an operator does: see async_operate.hpp.
     template <detail::token_for<void(error_code, revocation)> T = detail::default_token>
     [[nodiscard]] auto async_revoke(const resource_state& shown, T&& token = T{});
+    void async_revoke(resource_state&& shown, auto&&... token) = delete;
     template <detail::token_for<void(error_code, std::vector<node_vote>)> T = detail::default_token>
     [[nodiscard]] auto async_init(T&& token = T{});
     template <detail::token_for<void(error_code, commit_report)> T = detail::default_token>
@@ -190,6 +186,8 @@ public:
 
 private:
     friend struct detail::access;
+    client(detail::asio_build, const executor_type& executor, client_options options);
+
     std::shared_ptr<detail::client_impl> impl_;
 };
 

@@ -1,8 +1,8 @@
-// The election over the nodes, for programs that block: one leader of a name at a time.
+// The election over the nodes, for programs that block: one leader of a name at a time; shows no
+// Asio.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <redlock/async_election.hpp>
 #include <redlock/blocking_client.hpp>
 #include <redlock/export.hpp>
 #include <redlock/leader_info.hpp>
@@ -19,6 +19,10 @@
 #include <string>
 
 namespace redlock {
+
+namespace detail {
+class election_state;
+}
 
 /// At most one leader of all programs that campaign under a name. The leader holds an exclusive
 /// lease of the resource with that name, which the client renews, so a leader excludes a `mutex`,
@@ -75,15 +79,15 @@ public:
     [[nodiscard]] result<void> resign();
 
     /// Whether this election leads, by a reading of the clock in this call.
-    [[nodiscard]] bool held() const noexcept { return detail::holds_office(*state_); }
+    [[nodiscard]] bool held() const noexcept;
     /// The fence of this term. 0 before the first one, after `resign()`, and without `fencing`.
-    std::uint64_t fence() const noexcept { return detail::fence_of(*state_); }
+    std::uint64_t fence() const noexcept;
     /// Stop is requested when the leadership of this term is lost: see `lease::lost_token()`, also
     /// for what its callbacks may do. Empty before the first term and after `resign()`.
-    std::stop_token lost_token() const noexcept { return detail::lost_token_of(*state_); }
+    std::stop_token lost_token() const noexcept;
     /// A sign of life of the leader, for `acquire_options::watchdog`: see `lease::touch()`. Does
     /// nothing if this election does not lead.
-    void touch() const noexcept { detail::touch_term_of(*state_); }
+    void touch() const noexcept;
 
     /// The leader that a quorum of nodes names; empty if there is none. Also for programs that do
     /// not campaign. Readers (`lock_mode::shared`) of the resource are no leader.
@@ -101,7 +105,7 @@ public:
     ///
     /// **Cancellation.** A stop ends it with `asio::error::operation_aborted`.
     /// **Errors.** Those of `blocking_client::watch`.
-    result<std::optional<leader_info>> observe(std::optional<leader_info> last,
+    result<std::optional<leader_info>> observe(const std::optional<leader_info>& last,
                                                std::stop_token stop = {});
 
     /// What a leader does. The lease is valid while the callback runs, unless it is lost. The
@@ -131,7 +135,7 @@ public:
 
 private:
     blocking_client* client_;
-    detail::election_ptr state_;
+    std::shared_ptr<detail::election_state> state_;
 };
 
 }  // namespace redlock

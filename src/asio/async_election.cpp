@@ -199,37 +199,48 @@ election_ptr make_election(const impl_ptr& impl, std::string name,
     return std::make_shared<election_state>(impl, std::move(name), options);
 }
 
-asio::any_io_executor executor_of(const election_ptr& state) noexcept {
-    return executor_of(state->impl);
+asio::any_io_executor executor_of(const election_ptr& state, asio_build) noexcept {
+    return executor_of(state ? state->impl : nullptr);
 }
 
-void abandon_election(election_state& state) noexcept { state.resign(); }
+void abandon_election(const election_ptr& state) noexcept {
+    if (state) state->resign();
+}
 
-bool holds_office(const election_state& state) noexcept { return state.is_held(); }
+bool holds_office(const election_ptr& state) noexcept { return state && state->is_held(); }
 
-std::uint64_t fence_of(const election_state& state) noexcept { return state.fence(); }
+std::uint64_t fence_of(const election_ptr& state) noexcept { return state ? state->fence() : 0; }
 
-std::stop_token lost_token_of(const election_state& state) noexcept { return state.lost_token(); }
+std::stop_token lost_token_of(const election_ptr& state) noexcept {
+    return state ? state->lost_token() : std::stop_token();
+}
 
-void touch_term_of(const election_state& state) noexcept { state.touch(); }
+void touch_term_of(const election_ptr& state) noexcept {
+    if (state) state->touch();
+}
 
 void start_campaign(const election_ptr& state, campaign_handler handler) {
+    const error_code closed = errc::client_closed;
+    if (!state) return std::move(handler)(closed, refusal{closed, {}});
     begin_campaign(state, campaign::then::lead, std::move(handler));
 }
 
 void start_resign(const election_ptr& state, plain_handler handler) {
+    if (!state) return std::move(handler)(errc::client_closed);
     auto left = state->resign();
     if (left.term) return start_release(state->impl, std::move(*left.term), std::move(handler));
     std::move(handler)(left.was_under_way ? error_code() : error_code(errc::not_held));
 }
 
 void start_term_lost(const election_ptr& state, lost_handler handler) {
+    if (!state) return std::move(handler)(errc::client_closed, loss{});
     auto term = state->term_state();
     if (!term) return std::move(handler)(errc::not_held, loss{});
     start_lost(state->impl, std::move(term), std::move(handler));
 }
 
 void start_leader(const election_ptr& state, leader_handler handler) {
+    if (!state) return std::move(handler)(errc::client_closed, std::nullopt);
     const auto slot = asio::get_associated_cancellation_slot(handler);
     start_inspect(
         state->impl, state->name,
@@ -245,6 +256,7 @@ void start_leader(const election_ptr& state, leader_handler handler) {
 
 void start_observe(const election_ptr& state, std::optional<leader_info> last,
                    leader_handler handler) {
+    if (!state) return std::move(handler)(errc::client_closed, std::nullopt);
     std::make_shared<observation>(state->impl, state->name, std::move(last), std::move(handler))
         ->start();
 }
@@ -310,6 +322,14 @@ result<void, refusal> election::campaign(std::stop_token stop) {
     return campaign_with(*client_, state_, detail::campaign::then::lead, stop);
 }
 
+bool election::held() const noexcept { return state_->is_held(); }
+
+std::uint64_t election::fence() const noexcept { return state_->fence(); }
+
+std::stop_token election::lost_token() const noexcept { return state_->lost_token(); }
+
+void election::touch() const noexcept { state_->touch(); }
+
 result<void> election::resign() {
     auto left = state_->resign();
     if (left.term) return client_->release(std::move(*left.term));
@@ -323,10 +343,10 @@ result<std::optional<leader_info>> election::leader() {
     });
 }
 
-result<std::optional<leader_info>> election::observe(std::optional<leader_info> last,
+result<std::optional<leader_info>> election::observe(const std::optional<leader_info>& last,
                                                      std::stop_token stop) {
     return find_leader(*client_, stop, [&](auto handler) {
-        detail::start_observe(state_, std::move(last), std::move(handler));
+        detail::start_observe(state_, last, std::move(handler));
     });
 }
 

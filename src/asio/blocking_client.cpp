@@ -218,11 +218,13 @@ result<lease, refusal> blocking_client::adopt(std::string token, acquire_options
 }
 
 result<void> blocking_client::extend(const lease& held, std::chrono::milliseconds ttl) {
-    return as_result(worker::run<&detail::start_extend>(worker_, {}, detail::access::state(held), ttl));
+    return as_result(
+        worker::run<&detail::start_extend>(worker_, {}, detail::access::state(held), ttl));
 }
 
 result<void> blocking_client::downgrade(const lease& held) {
-    return as_result(worker::run<&detail::start_downgrade>(worker_, {}, detail::access::state(held)));
+    return as_result(
+        worker::run<&detail::start_downgrade>(worker_, {}, detail::access::state(held)));
 }
 
 result<void> blocking_client::release(lease held) {

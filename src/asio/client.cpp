@@ -64,7 +64,7 @@ void start(const impl_ptr& impl,
 
 }  // namespace
 
-asio::any_io_executor executor_of(const impl_ptr& impl) noexcept {
+asio::any_io_executor executor_of(const impl_ptr& impl, asio_build) noexcept {
     if (!impl || impl->has_lost_context()) return asio::system_executor();
     return impl->executor();
 }
@@ -164,6 +164,11 @@ client_options checked(client_options options) {
     return options;
 }
 
+const client::executor_type& usable(const client::executor_type& executor) {
+    if (!executor) throw std::invalid_argument("redlock::client: the executor is empty");
+    return executor;
+}
+
 void end(detail::impl_ptr of) noexcept {
     if (of) of->close();
     if (of && of->is_inherited()) detail::leave_to_parent(std::move(of));
@@ -171,8 +176,8 @@ void end(detail::impl_ptr of) noexcept {
 
 }  // namespace
 
-client::client(boost::asio::any_io_executor executor, client_options options)
-    : impl_(detail::client_impl::make(executor, checked(std::move(options)))) {}
+client::client(detail::asio_build, const executor_type& executor, client_options options)
+    : impl_(detail::client_impl::make(usable(executor), checked(std::move(options)))) {}
 
 client::~client() { end(std::move(impl_)); }
 

@@ -57,9 +57,9 @@ struct candidates {
         return out.value();
     }
     outcome<std::optional<leader_info>> observe(async_election& of,
-                                                std::optional<leader_info> last) {
+                                                const std::optional<leader_info>& last) {
         outcome<std::optional<leader_info>> out;
-        of.async_observe(std::move(last), out.handler());
+        of.async_observe(last, out.handler());
         pass(0ms);
         return out;
     }

@@ -1,4 +1,4 @@
-// How the library reaches what its public classes keep to themselves; knows nothing of what that is.
+// How the library reaches what its public classes keep to themselves; knows no use of it.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <redlock/detail/asio_build.hpp>
 #include <redlock/detail/homing_handler.hpp>
 #include <redlock/error.hpp>
 #include <redlock/export.hpp>
@@ -52,7 +53,7 @@ using probe_handler = asio::any_completion_handler<void(error_code, std::vector<
 // Any thread may call the handlers; each posts itself to its executor. If the client was moved
 // from (`impl` is null) or its execution context was destroyed, operations complete with
 // client_closed, and `executor_of` returns Asio's system executor.
-REDLOCK_EXPORT asio::any_io_executor executor_of(const impl_ptr& impl) noexcept;
+REDLOCK_EXPORT asio::any_io_executor executor_of(const impl_ptr& impl, asio_build = {}) noexcept;
 REDLOCK_EXPORT void start_acquire(const impl_ptr& impl, std::string resource,
                                   const acquire_options& options, acquire_handler handler);
 REDLOCK_EXPORT void start_acquire_all(const impl_ptr& impl, resource_list resources,

@@ -30,7 +30,8 @@ REDLOCK_EXPORT std::exception_ptr as_exception(const refusal& why);
 /// the release.
 class REDLOCK_EXPORT section_end {
 public:
-    explicit section_end(const lease& held) : state_(access::state(held)), before_(why_over(held)) {}
+    explicit section_end(const lease& held)
+        : state_(access::state(held)), before_(why_over(held)) {}
     /// The code is zero if the lease was held. `outcome`: what the release completed with.
     refusal after_release(error_code outcome) const;
 

@@ -18,6 +18,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
@@ -117,6 +118,49 @@ TEST_CASE("a completion token may ask each initiation for the client's executor"
     c.async_close(timed{1h, note});
     context.run();
     CHECK(outcomes.size() == 13);
+}
+
+TEST_CASE("a client needs an executor") {
+    asio::io_context context;
+    client c(context, unreachable());
+    client moved(std::move(c));
+    REQUIRE_FALSE(c.get_executor());
+    CHECK_THROWS_AS(client(c.get_executor(), unreachable()), std::invalid_argument);
+    moved.close();
+    context.run();
+}
+
+TEST_CASE("elections and limiters can be moved; what they were moved from is closed") {
+    static_assert(std::is_nothrow_move_assignable_v<async_election>);
+    static_assert(std::is_nothrow_move_assignable_v<async_rate_limiter>);
+    asio::io_context context;
+    auto options = unreachable();
+    options.fencing = true;
+    client c(context, options);
+    std::vector<error_code> outcomes;
+    const auto note = [&](error_code ec, auto&&...) { outcomes.push_back(ec); };
+    async_election office(c, "r");
+    office.async_campaign(note);
+    async_election other(std::move(office));
+    CHECK_FALSE(office.held());
+    CHECK(office.fence() == 0);
+    CHECK_FALSE(office.lost_token().stop_possible());
+    office.touch();
+    office.async_campaign(note);
+    office.async_resign(note);
+    office.async_lost(note);
+    office.async_leader(note);
+    office.async_observe(std::nullopt, note);
+    async_rate_limiter limiter(c, "s", 1, 1s);
+    const async_rate_limiter elsewhere = std::move(limiter);
+    limiter.async_try_acquire(note);
+    while (outcomes.size() < 6 && context.run_one_for(5s) != 0) {}
+    CHECK(outcomes == std::vector<error_code>(6, errc::client_closed));
+    other = async_election(c, "t");  // ends the campaign
+    while (outcomes.size() < 7 && context.run_one_for(5s) != 0) {}
+    CHECK(outcomes.back() == asio::error::operation_aborted);
+    c.close();
+    context.run();
 }
 
 TEST_CASE("so it may with those of sections, elections and limiters") {
