@@ -111,10 +111,12 @@ REDLOCK_C_EXPORT int redlock_lease_valid(const redlock_lease* lease);
 REDLOCK_C_EXPORT const char* redlock_lease_token(const redlock_lease* lease);
 
 /* A descriptor that becomes readable when the lease is lost, before its validity ends, or when the
- * client is closed; not by a release. It is what an event loop waits for (poll, epoll, asyncio),
- * and stays readable: never read, write or close it. It belongs to the lease, which closes it when
- * it is freed; a later call returns the same one. It is made at the first call, and not inherited
- * by programs. -1: the system has none, or no memory; redlock_last_error() says which. */
+ * client is closed; not by a release. In a child process it is readable from the fork on, as the
+ * lease is over there; the parent's is not touched. It is what an event loop waits for (poll,
+ * epoll, asyncio), and stays readable: never read, write or close it. It belongs to the lease,
+ * which closes it when it is freed; a later call returns the same one. It is made at the first
+ * call, and not inherited by programs. -1: the system has none, or no memory; redlock_last_error()
+ * says which. */
 REDLOCK_C_EXPORT int redlock_lease_lost_fd(const redlock_lease* lease);
 
 /* A sign of life, for a lease with watchdog_ms. It sends nothing, and brings no lost lease back. */

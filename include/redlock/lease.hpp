@@ -86,14 +86,16 @@ public:
     const std::string& why() const noexcept;
 
     /// Stop is requested when the lease is lost, before `valid_until()`, or when the client is
-    /// closed while the lease is held; not by a release. After a loss the keys stay on the nodes
-    /// until `valid_until()`, or until this object releases them, so that no other client acquires
-    /// the lock while the holder stops its work. The first call allocates.
+    /// closed, or it or its execution context destroyed, while the lease is held; not by a release.
+    /// As long as no thread runs that context, nothing is reported. After a loss the keys stay on
+    /// the nodes until `valid_until()`, or until this object releases them, so that no other client
+    /// acquires the lock while the holder stops its work. The first call allocates.
     ///
-    /// **Thread safety.** Callbacks run on the client's internal strand: keep them short. One that
-    /// ends the program has to call `std::quick_exit` or `_exit`: `std::exit` destroys static
-    /// objects, and the destructor of a `blocking_client` among them joins the thread that runs the
-    /// callback, which would wait for itself.
+    /// **Thread safety.** Callbacks run on the client's internal strand, or in the thread that
+    /// destroys the context: keep them short. One that ends the program has to call
+    /// `std::quick_exit` or `_exit`: `std::exit` destroys static objects, and the destructor of a
+    /// `blocking_client` among them joins the thread that runs the callback, which would wait for
+    /// itself.
     std::stop_token lost_token() const;
 
     /// A sign of life, for a lease with `acquire_options::watchdog`: call it wherever the work has

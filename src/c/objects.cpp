@@ -13,7 +13,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <fcntl.h>
+#include <mutex>
 #include <new>
+#include <pthread.h>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -34,9 +37,64 @@ int new_eventfd() {
     return made;
 }
 
+/// The descriptors of this process, each of which a child process finds readable: its leases are
+/// over. A child shares the parent's, to which it may not write: each has another one in its place.
+class inherited_descriptors {
+public:
+    /// Lives until the process ends: a fork may come late.
+    static inherited_descriptors& all() {
+        static auto* const those = new inherited_descriptors;
+        return *those;
+    }
+    void add(int number) {
+        const std::lock_guard lock(gate_);
+        numbers_.push_back(number);
+    }
+    void remove(int number) noexcept {
+        const std::lock_guard lock(gate_);
+        std::erase(numbers_, number);
+    }
+
+private:
+    inherited_descriptors() {
+        const auto before = [] { all().gate_.lock(); };
+        const auto in_parent = [] { all().gate_.unlock(); };
+        const auto in_child = [] {
+            for (const int number : all().numbers_) replace(number);
+            all().gate_.unlock();
+        };
+        if (const int why = ::pthread_atfork(before, in_parent, in_child); why != 0) {
+            throw std::system_error(why, std::generic_category(), "pthread_atfork");
+        }
+    }
+    // It is closed first: the process may have no other one left.
+    static void replace(int number) noexcept {
+        ::close(number);
+        const int made = ::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (made < 0 || made == number) return;
+        ::dup3(made, number, O_CLOEXEC);
+        ::close(made);
+    }
+
+    std::mutex gate_;
+    std::vector<int> numbers_;
+};
+
 }  // namespace
 
-stop_signal::owned_descriptor::~owned_descriptor() { ::close(number); }
+stop_signal::owned_descriptor::owned_descriptor(int made) : number(made) {
+    try {
+        inherited_descriptors::all().add(number);
+    } catch (...) {
+        ::close(number);
+        throw;
+    }
+}
+
+stop_signal::owned_descriptor::~owned_descriptor() {
+    inherited_descriptors::all().remove(number);
+    ::close(number);
+}
 
 void stop_signal::writer::operator()() const noexcept {
     const std::uint64_t once = 1;

@@ -28,7 +28,7 @@ struct shared_client {
 };
 using shared_client_ptr = std::shared_ptr<shared_client>;
 
-/// A descriptor that becomes readable when a stop is requested.
+/// A descriptor that becomes readable when a stop is requested, and is so in a child process.
 class stop_signal {
 public:
     /// Throws `std::system_error` where the system has no descriptor left.
@@ -41,8 +41,11 @@ public:
 
 private:
     struct owned_descriptor {
-        int number;
+        explicit owned_descriptor(int made);
         ~owned_descriptor();
+        owned_descriptor(const owned_descriptor&) = delete;
+        owned_descriptor& operator=(const owned_descriptor&) = delete;
+        const int number;
     };
     struct writer {
         int descriptor;

@@ -300,7 +300,7 @@ void held_lease::drop() noexcept {
     cancel();
     dependents_.clear();
     state_->held_as = nullptr;
-    state_->end();
+    if (state_->end()) state_->alert();
 }
 
 void held_lease::give_back(error_code why, time_point now) {

@@ -211,8 +211,11 @@ public:
     /// True if it was live; then the watchers are notified.
     bool lose(loss why);
     loss lost_for() const noexcept { return lost_for_.load(std::memory_order_acquire); }
-    /// Notifies the watchers without a loss: the client closes over a live lease.
-    void alert() noexcept { bell_.ring(); }
+    /// Notifies the watchers without a loss: the client ends over a live lease. Not in a child
+    /// process, where a thread that is gone may have been inside of the token.
+    void alert() noexcept {
+        if (born_.is_here()) bell_.ring();
+    }
     std::stop_token lost_token();
 
     farewell goodbye;             ///< Written at most once, by the call that ended it.

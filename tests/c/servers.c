@@ -490,11 +490,14 @@ static void a_child_process_leaves_the_lease_to_its_parent(void) {
     redlock_lease* lease = held(client, "forked", NULL);
     int status = -1;
     pid_t child;
-    CHECK(redlock_lease_lost_fd(lease) >= 0);
+    const int lost = redlock_lease_lost_fd(lease);
+    CHECK(lost >= 0);
     child = fork();
     if (child == 0) {
         failures = 0;
         CHECK_IS(redlock_lease_valid(lease), 0);
+        CHECK(is_readable(lost, 0));
+        CHECK_IS(redlock_lease_lost_fd(lease), lost);
         CHECK_IS(redlock_extend(lease, 1000), REDLOCK_CLIENT_CLOSED);
         CHECK_IS(redlock_release(lease), REDLOCK_CLIENT_CLOSED);
         CHECK_IS(redlock_acquire(client, "forked", NULL, &lease), REDLOCK_CLIENT_CLOSED);

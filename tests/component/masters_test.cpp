@@ -294,6 +294,41 @@ TEST_CASE("a context that ends before its client leaves nothing behind", "[maste
     CHECK_FALSE(is_called);
 }
 
+TEST_CASE("the end of an event loop is reported to those that hold a lease", "[masters]") {
+    masters nodes;
+    auto io = std::make_unique<boost::asio::io_context>();
+    auto user = std::make_unique<redlock::client>(io->get_executor(), nodes.options());
+    lease held;
+    lease released;
+    user->async_acquire("r", {}, [&](error_code, lease got) { held = std::move(got); });
+    user->async_acquire("s", {}, [&](error_code, lease got) { released = std::move(got); });
+    nodes.advance(*io, 0s);
+    REQUIRE(held);
+    const std::stop_token lost = held.lost_token();
+    const std::stop_token other = released.lost_token();
+    released = lease();
+    bool was_held = true;
+    const std::stop_callback note(lost, [&] {
+        was_held = static_cast<bool>(held);
+        held = lease();  // of a client that is ending
+    });
+    SECTION("the context ends first") {
+        io.reset();
+        user.reset();
+    }
+    SECTION("the client ends first, and no thread runs the context any more") {
+        user.reset();
+        io.reset();
+    }
+    SECTION("the client is closed, and no thread runs the context any more") {
+        user->close();
+        io.reset();
+    }
+    CHECK(lost.stop_requested());
+    CHECK_FALSE(was_held);
+    CHECK_FALSE(other.stop_requested());
+}
+
 TEST_CASE("blocking clients begin and end in threads while the clock moves", "[masters][threads]") {
     masters nodes;
     SECTION("and all nodes answer") {}

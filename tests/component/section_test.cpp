@@ -9,12 +9,16 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/execution/blocking.hpp>
+#include <boost/asio/execution/context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/require.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -566,6 +570,52 @@ TEST_CASE("a section keeps a copy of its function, and destroys it before it com
     s.p.pass(0s);
     CHECK(s.value == 4);
     CHECK(owners == 1);
+}
+
+namespace {
+
+/// The executor of a context, which counts its copies.
+struct counted_executor {
+    asio::io_context* io;
+    std::shared_ptr<int> copies;
+
+    template <class F>
+    void execute(F&& f) const {
+        asio::require(io->get_executor(), asio::execution::blocking.never)
+            .execute(std::forward<F>(f));
+    }
+    asio::execution_context& query(asio::execution::context_t) const noexcept { return *io; }
+    static constexpr asio::execution::blocking_t::never_t query(
+        asio::execution::blocking_t) noexcept {
+        return {};
+    }
+    friend bool operator==(const counted_executor& a, const counted_executor& b) noexcept {
+        return a.io == b.io;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a cancellation slot that outlives the context has nothing of it", "[section]") {
+    asio::cancellation_signal signal;  // as a member of a class, above its context
+    const auto copies = std::make_shared<int>(0);
+    {
+        masters nodes;
+        asio::io_context io;
+        program p(nodes, io);
+        auto f = [](const lease&, std::stop_token) { return 7; };
+        int value = 0;
+        p.client.async_with_lock(
+            "r", f,
+            asio::bind_executor(
+                counted_executor{&io, copies},
+                asio::bind_cancellation_slot(
+                    signal.slot(), [&](std::exception_ptr, int got) { value = got; })));
+        p.pass(0s);
+        CHECK(value == 7);
+        CHECK(copies.use_count() == 1);
+    }
+    signal.emit(asio::cancellation_type::terminal);
 }
 
 TEST_CASE("a context may be destroyed at every turn of a section", "[section]") {

@@ -112,7 +112,7 @@ public:
 
     void start(resource_list resources, const acquire_options& options) {
         auto slot = asio::get_associated_cancellation_slot(handler_.handler());
-        if (slot.is_connected()) slot.assign(canceller{this->weak_from_this(), strand_});
+        if (slot.is_connected()) slot.assign(canceller{this->weak_from_this()});
         auto acquired = [self = this->shared_from_this()](error_code ec, lease got) {
             self->acquired(ec, std::move(got));
         };
@@ -123,14 +123,15 @@ public:
 private:
     enum class phase : std::uint8_t { acquiring, working, ending };
 
-    /// May be called by any thread; acts on the strand.
+    /// May be called by any thread; acts on the strand. It stays in the caller's slot, which may
+    /// outlive the execution context, and so has nothing that belongs to that.
     struct canceller {
         std::weak_ptr<async_section> about;
-        strand where;
 
         void operator()(asio::cancellation_type type) const {
-            if (type == asio::cancellation_type::none) return;
-            asio::post(where, [about = about] {
+            const auto self = about.lock();
+            if (!self || type == asio::cancellation_type::none) return;
+            asio::post(self->strand_, [about = about] {
                 if (const auto self = about.lock()) self->cancel();
             });
         }
