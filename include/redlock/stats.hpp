@@ -44,6 +44,8 @@ struct node_stats {
     std::string name{};               ///< As in votes and events.
     histogram round_trip{};           ///< From sending a command to its answer.
     std::uint64_t owed_releases = 0;  ///< Releases that the node has to get on reconnection.
+    std::uint64_t connected = 0;      ///< 1 while the client is connected to it, else 0.
+    std::uint64_t votes = 0;          ///< 1 while it may vote, too: see `errc::in_quarantine`.
 };
 
 /// Counters since the client was constructed. Each is exact, but they are not all read at the same
@@ -62,6 +64,7 @@ struct client_stats {
     std::uint64_t renewal_failures = 0;    ///< Times that a renewal of a lease failed.
     std::uint64_t leases = 0;              ///< Leases held now.
     std::uint64_t waiting = 0;             ///< Acquires with a `wait` that go on now.
+    std::uint64_t quorum = 0;              ///< 1 while a quorum of nodes may vote, else 0.
     std::uint64_t commands = 0;            ///< Commands handed to connections.
     std::uint64_t writes = 0;              ///< Writes to sockets.
     std::uint64_t reads = 0;               ///< Reads from sockets.

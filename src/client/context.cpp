@@ -26,7 +26,7 @@ histogram duration_counter::get() const noexcept {
 }
 
 client_stats read_stats(const outcome_counts& outcomes, const traffic& connections,
-                        const client_options& options) {
+                        const client_options& options, time_point now) {
     assert(options.nodes.size() <= connections.nodes.size());
     client_stats s;
 #define REDLOCK_READ(member, metric, help) s.member = outcomes.member.get();
@@ -41,11 +41,17 @@ client_stats read_stats(const outcome_counts& outcomes, const traffic& connectio
     s.leases = outcomes.begun_leases.get() - ended;
     const auto ended_waits = outcomes.ended_waits.get();
     s.waiting = outcomes.begun_waits.get() - ended_waits;
+    node_mask voting;
     s.nodes.reserve(options.nodes.size());
     for (std::size_t i = 0; i < options.nodes.size(); ++i) {
         const traffic::node& n = connections.nodes[i];
-        s.nodes.push_back({display_name(options.nodes[i]), n.round_trip.get(), n.owed_now.get()});
+        const std::uint64_t connected = n.connected.get();
+        const bool votes = connected != 0 && n.votes_from.load() <= now;
+        s.nodes.push_back({display_name(options.nodes[i]), n.round_trip.get(), n.owed_now.get(),
+                           connected, votes ? 1U : 0U});
+        voting.set(i, votes);
     }
+    s.quorum = node_lists(options).is_quorum(voting) ? 1 : 0;
     return s;
 }
 

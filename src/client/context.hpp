@@ -91,6 +91,8 @@ struct traffic {
     struct node {
         duration_counter round_trip;
         counter owed_now;
+        counter connected;
+        std::atomic<time_point> votes_from{time_point::max()};
     };
     std::array<node, max_nodes> nodes;
 };
@@ -100,7 +102,7 @@ struct traffic {
 
 /// From any thread.
 client_stats read_stats(const outcome_counts& outcomes, const traffic& connections,
-                        const client_options& options);
+                        const client_options& options, time_point now);
 
 /// Something that wants to be woken. Embedded in its owner: arming it allocates nothing.
 class timer {

@@ -88,7 +88,7 @@ public:
     /// On the rounds of renewals that are under way.
     core::window& renewal_window() noexcept { return renewals_.window(); }
     client_stats stats() const {  ///< From any thread.
-        return read_stats(shared_.counts(), *traffic_, shared_.options());
+        return read_stats(shared_.counts(), *traffic_, shared_.options(), clock::now());
     }
 
 private:

@@ -263,9 +263,10 @@ void node_tracker::carry_out(time_point now) {
             shared_->arm(bootstrap_alarm_, knowledge_.bootstrap_deadline());
         }
         const core::node_orders orders = knowledge_.take_orders();
-        if (orders.empty()) return;
+        if (orders.empty()) break;
         for (const node_order& o : orders) carry_out(o, now);
     }
+    for (const auto& s : *nodes_) s->show_standing(knowledge_.votes().votes_from(s->index()));
 }
 
 void node_tracker::carry_out(const node_order& order, time_point now) {

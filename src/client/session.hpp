@@ -81,6 +81,11 @@ public:
     void end_turn();
     /// From now on the node goes by another record.
     void set_record(const core::record_facts& record);
+    /// For other threads to read: whether it is connected, and since when it may vote.
+    void show_standing(time_point votes_from) noexcept {
+        counts_->nodes[index()].connected.set(is_ready() ? 1 : 0);
+        counts_->nodes[index()].votes_from = votes_from;
+    }
     /// By how much the node's clock is ahead of ours at most. Until this is known, requests that
     /// can take a key carry no time limit.
     void set_clock(std::int64_t ahead_us) noexcept { clock_ahead_us_ = ahead_us; }

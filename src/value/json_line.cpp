@@ -182,6 +182,8 @@ std::string json_of_node_stats(const node_stats& node) {
     out.add("name", node.name);
     out.add_raw("round_trip", json_of_histogram(node.round_trip));
     out.add("owed_releases", signed_of(node.owed_releases));
+    out.add("connected", signed_of(node.connected));
+    out.add("votes", signed_of(node.votes));
     return out.close();
 }
 

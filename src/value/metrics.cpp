@@ -106,6 +106,10 @@ std::string text_of(const client_stats& stats, text_form form) {
               "histogram", &node_stats::round_trip);
     add_nodes("redlock_node_owed_releases", "Releases that a node has to get on reconnection.",
               "gauge", &node_stats::owed_releases);
+    add_nodes("redlock_node_connected", "1 while the client is connected to a node.", "gauge",
+              &node_stats::connected);
+    add_nodes("redlock_node_votes", "1 while a node is connected and may vote.", "gauge",
+              &node_stats::votes);
     return out.take();
 }
 

@@ -37,10 +37,11 @@
     X(disconnects, "redlock_disconnects_total", "Connections lost, refused or given up.")         \
     X(owed_releases, "redlock_owed_releases_total", "Releases postponed to the next connection.")
 
-// What goes on now: the difference of two counts each.
+// What goes on now.
 #define REDLOCK_GAUGES(X)                                                                         \
     X(leases, "redlock_leases", "Leases held now.")                                               \
-    X(waiting, "redlock_waiting", "Acquires that wait now.")
+    X(waiting, "redlock_waiting", "Acquires that wait now.")                                      \
+    X(quorum, "redlock_quorum", "1 while a quorum of nodes may vote.")
 
 #define REDLOCK_HISTOGRAMS(X)                                                                     \
     X(wait, "redlock_wait_seconds", "From the call of an acquire to its grant.")                  \
