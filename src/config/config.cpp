@@ -83,6 +83,12 @@ using std::filesystem::path;
 
 constexpr const char* nodes_variable = "REDLOCK_NODES";
 
+bool is_empty(const char* name) {
+    const char* const value = std::getenv(name);
+    return value != nullptr && std::string_view(value).find_first_not_of(" \t\r\n") ==
+                                   std::string_view::npos;
+}
+
 std::string variable(const char* name) {
     const char* const value = std::getenv(name);
     return value == nullptr ? "" : value;
@@ -111,14 +117,30 @@ bool is_hidden(const path& file) {
     return ::stat(file.c_str(), &ignored) != 0 && errno == EACCES;
 }
 
+// Up to a comma or semicolon that is no part of a password, or to the end.
+std::string_view first_node(std::string_view word) {
+    constexpr const char* marks = ",;";
+    for (auto at = word.find_first_of(marks); at != word.npos;
+         at = word.find_first_of(marks, at + 1)) {
+        const std::string_view rest = word.substr(at + 1);
+        const bool is_node = rest.find('@') == rest.npos || rest.starts_with("redis://") ||
+                             rest.starts_with("rediss://") || rest.starts_with("unix://");
+        if (is_node) return word.substr(0, at);
+    }
+    return word;
+}
+
+// Between blanks, and commas or semicolons; without the quotes that a file of variables leaves.
 std::vector<std::string_view> words(std::string_view text) {
     constexpr std::string_view blanks = " \t\r\n";
+    constexpr std::string_view before = " \t\r\n\"',;";
     std::vector<std::string_view> out;
     while (true) {
-        text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+        text.remove_prefix(std::min(text.find_first_not_of(before), text.size()));
         if (text.empty()) return out;
-        out.push_back(text.substr(0, text.find_first_of(blanks)));
-        text.remove_prefix(out.back().size());
+        const auto node = first_node(text.substr(0, text.find_first_of(blanks)));
+        out.push_back(node.substr(0, node.find_last_not_of("\"'") + 1));
+        text.remove_prefix(node.size());
     }
 }
 
@@ -160,6 +182,10 @@ result<configuration, config_error> read_nodes(std::string_view list) {
     return read;
 }
 
+config_error nothing_in(const char* where, std::string why) {
+    return {errc::config_invalid, where, {{config_issue::level::error, "", std::move(why)}}};
+}
+
 config_error nothing_found(const path& user_file, const path& system_file) {
     const std::string user =
         user_file.empty() ? "$HOME/.config/redlock/config.json" : user_file.string();
@@ -174,12 +200,17 @@ config_error nothing_found(const path& user_file, const path& system_file) {
 }  // namespace
 
 result<configuration, config_error> config::look_up(const path& system_file) {
+    // What is set and empty was to name nodes: any others would be the wrong ones.
+    if (is_empty("REDLOCK_CONFIG")) {
+        return nothing_in("REDLOCK_CONFIG", "is empty: have it name a file, or unset it");
+    }
     if (const std::string file = variable("REDLOCK_CONFIG"); !file.empty()) {
         return load(file, "REDLOCK_CONFIG=" + file);
     }
-    if (const std::string list = variable(nodes_variable); !words(list).empty()) {
-        return read_nodes(list);
+    if (is_empty(nodes_variable)) {
+        return nothing_in(nodes_variable, "is empty: have it name the nodes by URIs, or unset it");
     }
+    if (const std::string list = variable(nodes_variable); !list.empty()) return read_nodes(list);
     const path user_file = file_of_user();
     if (!user_file.empty() && may_exist(user_file) && !is_hidden(user_file)) {
         return load(user_file, user_file.string());

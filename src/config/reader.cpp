@@ -35,6 +35,14 @@ constexpr std::string_view default_names[] = {"ttl_ms", "wait_ms", "renew", "max
                                               "loss_margin_ms"};
 constexpr std::string_view guard_names[] = {"automatic", "strict", "off"};
 
+// The member of "defaults" that stands in the wrong place, with or without its unit.
+std::string default_meant(const std::string& name) {
+    for (const std::string_view known : default_names) {
+        if (name == known || name + "_ms" == known) return std::string(known);
+    }
+    return {};
+}
+
 // One JSON object, read member by member. A member of a wrong type is reported and left alone.
 class object_reader {
 public:
@@ -47,7 +55,11 @@ public:
         }
         for (const auto& [name, member] : value.members) {
             if (std::find(known.begin(), known.end(), name) == known.end()) {
-                out.error(step(where_, name), detail::unknown_name(name, known));
+                const auto meant = where_.empty() ? default_meant(name) : "";
+                out.error(step(where_, name),
+                          meant.empty() ? detail::unknown_name(name, known)
+                                        : "is not known here: write \"defaults\": {\"" + meant +
+                                              "\": ...}");
             }
         }
     }
@@ -178,6 +190,7 @@ private:
         if (in.has("host")) read.host = in.read_filled("host");
         in.read("port", read.port);
         read.unix_socket = in.read_filled("unix_socket");
+        if (!read.unix_socket.empty()) read.unix_socket = lasting(base_ / read.unix_socket);
         if (in.has("unix_socket")) {
             for (const char* other : {"host", "port"}) {
                 if (in.has(other)) in.error(other, "and unix_socket exclude each other; keep one");

@@ -93,7 +93,9 @@ private:
     void parse_socket() {
         const auto query = cut_after('?');
         const auto slash = rest_.find('/');
-        if (slash == rest_.npos) return fail("has no socket path; write unix:///path/to/socket");
+        if (slash == rest_.npos) {
+            return fail("has no socket path that begins with /; write unix:///path/to/socket");
+        }
         std::string_view authority = rest_.substr(0, slash);
         parse_user(authority);
         if (!authority.empty()) {
@@ -151,6 +153,10 @@ private:
                 return fail("has several \":\" where host and port stand; an IPv6 address "
                             "stands in brackets: [::1]:6379");
             }
+            if (host.find_first_of("${") != host.npos) {
+                return fail("has a variable in its host name, and nothing replaces it here: write "
+                            "the name itself, or make the text with envsubst or your shell");
+            }
             if (!std::all_of(host.begin(), host.end(), is_name_character)) {
                 return fail("has a character in its host name that none may have; percent-encode "
                             "the user name and the password");
@@ -166,6 +172,10 @@ private:
 
     void set_database(std::string_view text) {
         const auto number = whole_number(text, 65535);
+        if (!number && text.find('/') != text.npos) {
+            return fail("has more than the number of a database after the host: a prefix of keys "
+                        "is \"key_prefix\" in a configuration file");
+        }
         if (!number) return fail("has a database that is not 0 to 65535");
         node_.database = static_cast<std::uint16_t>(*number);
     }
@@ -225,8 +235,16 @@ private:
         return tail;
     }
 
+    // In letters of either case, as RFC 3986 has it.
     bool take_prefix(std::string_view prefix) {
-        if (!rest_.starts_with(prefix)) return false;
+        const auto is_same = [](char given, char small) {
+            return given == small || (given >= 'A' && given <= 'Z' && given - 'A' + 'a' == small);
+        };
+        if (rest_.size() < prefix.size() ||
+            !std::equal(prefix.begin(), prefix.end(), rest_.begin(),
+                        [&](char small, char given) { return is_same(given, small); })) {
+            return false;
+        }
         rest_.remove_prefix(prefix.size());
         return true;
     }

@@ -41,12 +41,18 @@ std::string held_cause(const node_vote& v) {
     return out;
 }
 
+// Cut between two words: what is to be typed stands whole, or not at all.
+std::string sentence(std::string_view raw) {
+    const auto end = raw.size() <= longest_shown ? raw.npos : raw.rfind(' ', longest_shown);
+    return end == raw.npos ? printable(raw) : printable(raw.substr(0, end)) + " ...";
+}
+
 std::string with_error(std::string_view what, const node_vote& v) {
     std::string out(what);
     // The server's own words say more than that it answered an error.
     const bool words_suffice = v.error == errc::server_error && !v.detail.empty();
     if (v.error && !words_suffice) out += ": " + printable(v.error.message());
-    if (!v.detail.empty()) out += ": " + printable(v.detail);
+    if (!v.detail.empty()) out += ": " + sentence(v.detail);
     return out;
 }
 

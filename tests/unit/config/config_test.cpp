@@ -551,14 +551,59 @@ TEST_CASE("each place is looked at before the next") {
     CHECK(here.found() == "REDLOCK_CONFIG=" + (here / "named.json"));
 }
 
-TEST_CASE("an empty variable, and a relative folder of the user, count as not set") {
+TEST_CASE("an empty folder of the user, and a relative one, count as not set") {
     surroundings here;
     const std::string home = here.write("home/.config/redlock/config.json");
-    for (const char* name : {"REDLOCK_CONFIG", "XDG_CONFIG_HOME"}) here.set(name, "");
+    for (const char* folder : {"", "xdg"}) {
+        here.set("XDG_CONFIG_HOME", folder);
+        CHECK(here.found() == home);
+    }
+}
+
+TEST_CASE("a variable that is set and empty names no other nodes by that") {
+    surroundings here;
+    here.write("home/.config/redlock/config.json");
     here.set("REDLOCK_NODES", " \t\n");
-    CHECK(here.found() == home);
-    here.set("XDG_CONFIG_HOME", "xdg");
-    CHECK(here.found() == home);
+    CHECK(here.found() ==
+          "refused: REDLOCK_NODES: is empty: have it name the nodes by URIs, or unset it");
+    here.set("REDLOCK_NODES", "a");
+    here.set("REDLOCK_CONFIG", "");
+    CHECK(here.found() == "refused: REDLOCK_CONFIG: is empty: have it name a file, or unset it");
+}
+
+TEST_CASE("commas, semicolons and quotes around the variable's nodes are no part of them") {
+    surroundings here;
+    const auto names = [&](const char* text) {
+        here.set("REDLOCK_NODES", text);
+        const auto read = here.find();
+        std::string out = read ? "" : read.error().message();
+        for (std::size_t i = 0; read && i < read->client.nodes.size(); ++i) {
+            const auto& node = read->client.nodes[i];
+            out += (i == 0 ? "" : " ") + node.host + ":" + std::to_string(node.port);
+        }
+        return out;
+    };
+    CHECK(names("a:1,b:2,c:3") == "a:1 b:2 c:3");
+    CHECK(names("a:1, b:2 ; c:3;") == "a:1 b:2 c:3");
+    CHECK(names("\"a:1 b:2\"") == "a:1 b:2");
+    CHECK(names("'a:1','b:2'") == "a:1 b:2");
+    CHECK(names("redis://:x@a:1,redis://:y@b:2") == "a:1 b:2");
+    CHECK(names("REDIS://a:1 Rediss://b:2") == "a:1 b:2");
+    // A comma of a password.
+    CHECK(names("redis://u:p,w@a:1 b:2") == "a:1 b:2");
+    here.set("REDLOCK_NODES", "redis://u:p,w@a:1");
+    CHECK(here.find()->client.nodes[0].password == "p,w");
+}
+
+TEST_CASE("an option of \"defaults\" that stands beside it is refused with its place") {
+    for (const char* name : {"ttl", "ttl_ms"}) {
+        const auto read = parse_configuration("{\"nodes\": [\"a\"], \"" + std::string(name) +
+                                              "\": 1}");
+        REQUIRE(!read);
+        CHECK(read.error().message() == "/" + std::string(name) +
+                                            ": is not known here: write \"defaults\": "
+                                            "{\"ttl_ms\": ...}");
+    }
 }
 
 TEST_CASE("the variable's nodes have blanks between them") {
@@ -577,10 +622,9 @@ TEST_CASE("the variable's nodes have blanks between them") {
 
 TEST_CASE("each bad node of the variable is named by its number, and by no pointer") {
     surroundings here;
-    here.set("REDLOCK_NODES", "a x:99999 a,b redis://u:hunter2@");
-    CHECK(here.found() ==
-          "refused: REDLOCK_NODES: node 2: has a port that is not 1 to 65535; node 3: names several "
-          "nodes; name one alone; node 4: names no host");
+    here.set("REDLOCK_NODES", "a x:99999 redis://u:hunter2@");
+    CHECK(here.found() == "refused: REDLOCK_NODES: node 2: has a port that is not 1 to 65535; "
+                          "node 3: names no host");
     here.set("REDLOCK_NODES", "a redis://b?name=%0a a");
     CHECK(here.found() ==
           "refused: REDLOCK_NODES: node 2: name: must be at most 255 bytes without control "

@@ -110,6 +110,9 @@ TEST_CASE("a socket's URI") {
     CHECK(full.name == "n");
     CHECK(complains("unix://run/redis.sock", "three slashes"));
     CHECK(complains("unix://", "path"));
+    CHECK(complains("unix://run", "begins with /"));
+    CHECK(complains("redis://h/0/cache", "\"key_prefix\""));
+    CHECK(complains("redis://${HOST}:6379", "a variable in its host name"));
     CHECK(complains("unix:///", "path"));
     CHECK(complains("unix:///s?db=x", "database"));
     CHECK(complains("unix:///s?db=1&db=2", "twice"));
@@ -118,7 +121,7 @@ TEST_CASE("a socket's URI") {
 
 TEST_CASE("each refusal says what would be right") {
     CHECK(complains("", "names no host"));
-    CHECK(complains("REDIS://h", "redis://"));
+    CHECK(complains("REDIX://h", "redis://"));
     CHECK(complains("redis://", "host"));
     CHECK(complains("redis://:7001", "host"));
     CHECK(complains("redis://user@h", "user:password@"));
