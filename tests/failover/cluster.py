@@ -13,7 +13,7 @@ from facts import Failure, now_ns, wait_for
 from redis_direct import Direct, ErrorReply
 
 SIZE = 5
-PUBLIC_IMAGE = "redis:7.2-bookworm"
+PUBLIC_IMAGE = "redis:8.0-bookworm"
 NODES = range(1, SIZE + 1)
 CLIENT = "/usr/bin/redlock_failover_client"
 SHARED = "redlock:shared"  # the value of a key that readers have
