@@ -9,13 +9,17 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -24,6 +28,10 @@ namespace redlock::tool {
 namespace asio = boost::asio;
 
 namespace {
+
+void require(bool good, const char* what) {
+    if (!good) throw std::system_error(errno, std::generic_category(), what);
+}
 
 bool is_pipe(int descriptor) noexcept {
     struct stat what {};
@@ -54,6 +62,21 @@ void terminal::hand_to(pid_t group) const noexcept {
     if (exists()) ::tcsetpgrp(descriptor_, group);
 }
 
+bool terminal::stop_group_in_background(int signal) const noexcept {
+    struct sigaction noted {};
+    struct sigaction before {};
+    noted.sa_handler = [](int) {};  // and the call is not repeated after it
+    ::sigaction(signal, &noted, &before);
+    // Both take and change nothing, if the group is in the foreground by now.
+    constexpr int no_action = -1;
+    char none = 0;
+    const bool is_done = signal == SIGTTIN ? ::read(descriptor_, &none, 0) == 0
+                                           : ::tcflow(descriptor_, no_action) == 0;
+    const bool can_stop = is_done || errno != EIO;
+    ::sigaction(signal, &before, nullptr);
+    return can_stop;
+}
+
 bool terminal::take_back_from(pid_t group) const noexcept {
     if (!is_with(group)) return false;
     hand_to(::getpgrp());
@@ -74,27 +97,6 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }
 
 namespace {
-
-// The watcher. Async-signal-safe calls only; every signal is blocked.
-[[noreturn]] void watch(pid_t group, pid_t parent) noexcept {
-    if (::setpgid(0, group) != 0) ::_exit(0);  // the group has ended
-    ::close_range(0, ~0U, 0);  // an open end of a pipe would keep its reader waiting
-    sigset_t all_others;
-    sigfillset(&all_others);
-    const auto await = [&](int signal, void (*action)(int)) {
-        struct sigaction wanted {};
-        wanted.sa_handler = action;
-        ::sigaction(signal, &wanted, nullptr);
-        sigdelset(&all_others, signal);
-    };
-    await(SIGTTIN, SIG_DFL);
-    await(SIGTTOU, SIG_DFL);
-    await(SIGUSR1, [](int) {});  // which also others may send to the group
-    ::prctl(PR_SET_PDEATHSIG, SIGUSR1);
-    while (::getppid() == parent) ::sigsuspend(&all_others);
-    ::kill(0, SIGKILL);
-    ::_exit(0);
-}
 
 // systemd's variables that name the one process they are for, as sd_listen_fds(3) and
 // sd_watchdog_enabled(3) look at them. Where that is redlock they are CMD's, whose number is known
@@ -138,10 +140,48 @@ std::vector<std::string> merged(const environment& additions) {
     return out;
 }
 
+namespace {
+
+// The file that exec would take; empty where there is none.
+std::string found_in_path(const std::string& program) {
+    if (program.find('/') != program.npos) return program;
+    const char* const path = std::getenv("PATH");
+    std::string_view left = path == nullptr ? "/bin:/usr/bin" : path;
+    while (!left.empty()) {
+        const auto folder = left.substr(0, left.find(':'));
+        const std::string file = std::string(folder.empty() ? "." : folder) + "/" + program;
+        if (::access(file.c_str(), X_OK) == 0) return file;
+        left.remove_prefix(std::min(folder.size() + 1, left.size()));
+    }
+    return {};
+}
+
+// The file is there, and the program that its first line names is not; else empty.
+std::string wrong_interpreter(const std::string& program) {
+    std::array<char, 256> begins{};
+    std::ifstream(found_in_path(program)).read(begins.data(), begins.size() - 1);
+    std::string line = begins.data();
+    line.resize(std::min(line.find('\n'), line.size()));
+    if (!line.starts_with("#!")) return {};
+    const auto begin = std::min(line.find_first_not_of(" \t", 2), line.size());
+    const std::string named = line.substr(begin, line.find_first_of(" \t\r", begin) - begin);
+    if (line.ends_with('\r')) {
+        return "its lines end as on Windows, so that its interpreter is looked for as '" + named +
+               "\\r': take the carriage returns away, as in sed -i 's/\\r$//' " + program;
+    }
+    return "its first line names the interpreter " + named +
+           ", which is not here: install that, or name one that is";
+}
+
+}  // namespace
+
 std::string explain_exec(const std::vector<std::string>& command, int why) {
     const std::string& program = command.front();
     std::string line = program + ": " + std::strerror(why) + ": ";
     const bool is_line = program.find_first_of(" \t\n|&;<>()$`*?\"'") != program.npos;
+    if (const auto wrong = why == ENOENT ? wrong_interpreter(program) : ""; !wrong.empty()) {
+        return program + ": " + wrong;
+    }
     if (command.size() == 1 && is_line) {
         return line + "CMD is one program and its arguments; for a line of the shell give sh -c "
                       "and the line: redlock run RESOURCE -- sh -c 'LINE'";
@@ -150,9 +190,11 @@ std::string explain_exec(const std::vector<std::string>& command, int why) {
 }
 
 child::~child() {
-    end_watcher();
-    shut(exec_report_[0]);
-    shut(exec_report_[1]);
+    second_.end();
+    for (int* const ends : {exec_report_, permission_}) {
+        shut(ends[0]);
+        shut(ends[1]);
+    }
 }
 
 void child::start(const std::vector<std::string>& command, const environment& additions,
@@ -163,15 +205,14 @@ void child::start(const std::vector<std::string>& command, const environment& ad
     const auto number_places = make_room_for_number(variables);
     const auto word_pointers = pointers(words);
     const auto variable_pointers = pointers(variables);
-    if (::pipe2(exec_report_, O_CLOEXEC | O_NONBLOCK) != 0) {
-        throw std::system_error(errno, std::generic_category(), "pipe");
-    }
+    require(::pipe2(exec_report_, O_CLOEXEC | O_NONBLOCK) == 0, "pipe");
+    require(::pipe2(permission_, O_CLOEXEC) == 0, "pipe");
     // CMD's orphans come here to be reaped: an unreaped one would keep the group alive.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     const pid_t parent = ::getpid();
     const signals_blocked until_forked;  // a handler of this process must not run in the child
     pid_ = ::fork();
-    if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
+    require(pid_ >= 0, "fork");
     if (pid_ == 0) {
         const pid_t own = ::getpid();
         for (char* place : number_places) {
@@ -182,8 +223,26 @@ void child::start(const std::vector<std::string>& command, const environment& ad
     // In both processes, because neither may go on before it is done.
     ::setpgid(pid_, pid_);
     if (foreground) screen_->hand_to(pid_);
-    start_watcher(parent);
+    begin(parent);
+}
+
+// Lets CMD begin, once the watcher is there.
+void child::begin(pid_t parent) {
+    const bool is_watched = second_.start(pid_, parent);
+    const int why = errno;
     shut(exec_report_[1]);
+    shut(permission_[0]);
+    if (is_watched) {
+        [[maybe_unused]] const auto written = ::write(permission_[1], "", 1);
+        return shut(permission_[1]);
+    }
+    ::kill(pid_, SIGKILL);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    screen_->take_back_from(pid_);
+    pid_ = -1;
+    errno = why;
+    require(false, "fork of the process that watches CMD");
 }
 
 // Async-signal-safe calls only.
@@ -193,25 +252,14 @@ void child::become(char* const* arguments, char* const* variables, pid_t parent,
     if (foreground) screen_->hand_to(::getpid());
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(own_failure);  // it died before it could be asked for
+    char byte = 0;
+    ::close(permission_[1]);
+    if (::read(permission_[0], &byte, 1) != 1) ::_exit(own_failure);
     given_->restore();
     ::execvpe(arguments[0], arguments, variables);
     const int why = errno;
     [[maybe_unused]] const auto written = ::write(exec_report_[1], &why, sizeof why);
     ::_exit(own_failure);
-}
-
-void child::start_watcher(pid_t parent) noexcept {
-    watcher_ = ::fork();
-    if (watcher_ == 0) watch(pid_, parent);
-    if (watcher_ > 0) ::setpgid(watcher_, pid_);
-}
-
-void child::end_watcher() noexcept {
-    if (watcher_ <= 0) return;
-    ::kill(watcher_, SIGKILL);
-    while (::waitpid(watcher_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-    watcher_ = -1;
 }
 
 void child::send(int signal) const noexcept {
@@ -229,9 +277,9 @@ child::news child::reap() noexcept {
         const pid_t who = ::waitpid(-1, &status, WNOHANG | WUNTRACED);
         if (who < 0 && errno == EINTR) continue;
         if (who <= 0) return what;
-        if (who == watcher_) {
+        if (second_.is(who)) {
             if (!WIFSTOPPED(status)) {
-                watcher_ = -1;
+                second_.has_gone();
             } else if (what == news::none) {
                 stop_signal_ = WSTOPSIG(status);
                 what = news::stopped;
@@ -245,7 +293,8 @@ child::news child::reap() noexcept {
         } else {
             wait_status_ = status;
             ended_ = true;
-            end_watcher();
+            died_as_group_ = death_signal() != 0 && second_.saw(death_signal());
+            second_.end();
             read_exec_error();
             what = news::ended;
         }
@@ -272,10 +321,6 @@ int child::exit_status() const noexcept {
 }
 
 namespace {
-
-void require(bool good, const char* what) {
-    if (!good) throw std::system_error(errno, std::generic_category(), what);
-}
 
 constexpr int first_with_two_digits = 10;
 

@@ -4,6 +4,9 @@
 #pragma once
 
 #include "tools/signals.hpp"
+#include "tools/second_process.hpp"
+
+#include <redlock/clock.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -38,6 +41,10 @@ public:
     bool is_ours_alone() const noexcept;
     /// Puts a process group in the foreground. Async-signal-safe.
     void hand_to(pid_t group) const noexcept;
+    /// Has the kernel send SIGTTIN or SIGTTOU to redlock's whole group, as to the group of any
+    /// process that uses the terminal in the background; redlock itself does not stop. False where
+    /// the kernel stops no such group, because no job control is left for it (an orphaned group).
+    bool stop_group_in_background(int signal) const noexcept;
     /// Puts redlock back in the foreground where `group` is there; false where it is not.
     bool take_back_from(pid_t group) const noexcept;
 
@@ -62,8 +69,9 @@ std::string explain_exec(const std::vector<std::string>& command, int why);
 /// control) or run as another user are out of reach.
 ///
 /// A second process of redlock's own, the watcher, is in the group while CMD runs. If redlock dies,
-/// the watcher kills the group; the kernel kills CMD also where the watcher is dead. And it stops
-/// when the terminal stops the group. Redlock is its parent, so it learns of the stop; the stop of
+/// the watcher kills the group; the kernel kills CMD also where the watcher is dead. It ends the
+/// group before the lease ends, where redlock does not. And it stops when the terminal stops the
+/// group. Redlock is its parent, so it learns of the stop; the stop of
 /// CMD's own children is reported to CMD only, which may ignore it.
 class child {
 public:
@@ -74,13 +82,19 @@ public:
     child(const child&) = delete;
     child& operator=(const child&) = delete;
 
-    /// Throws `std::system_error` where no process can be made. A command that can't be executed
-    /// shows as its end, with `exec_error`.
+    /// Throws `std::system_error` where a process can't be made: CMD does not begin without the
+    /// watcher. A command that can't be executed shows as its end, with `exec_error`.
     void start(const std::vector<std::string>& command, const environment& additions,
                bool foreground);
 
     /// Also the id of the group.
     pid_t pid() const noexcept { return pid_; }
+    /// The lease is valid until then. The watcher leaves redlock the first half of the margin.
+    void hold_until(clock::time_point valid_until, clock::duration margin) noexcept {
+        second_.hold_until(valid_until - margin / 2, valid_until - margin / 4);
+    }
+    /// Whether the watcher has ended it, because redlock stood still.
+    bool was_out_of_time() const noexcept { return second_.has_acted(); }
     /// To every process of the group that redlock may signal.
     void send(int signal) const noexcept;
     /// Whether CMD, or all that is left of its group, runs as another user (sudo), so that redlock
@@ -92,32 +106,37 @@ public:
     /// Reaps whatever has ended, also orphans that CMD left behind; call it at each SIGCHLD.
     news reap() noexcept;
     int stop_signal() const noexcept { return stop_signal_; }
+    /// Whether a key of the terminal, or a process of the group by `kill 0`, stopped the group:
+    /// where CMD has the terminal in place of redlock's group, that is meant for redlock's group.
+    bool was_stopped_as_group() noexcept { return second_.saw(stop_signal_); }
     /// No process of the group is left, not even one that waits to be reaped.
     bool group_is_gone() const noexcept;
 
     /// Once it has ended: the status as a shell reports it, and `errno` of a failed exec, else 0.
     bool has_ended() const noexcept { return ended_; }
     int exit_status() const noexcept;
-    /// The signal that ended it; 0 where it exited.
+    /// The signal that ended it; 0 where it exited. And whether that one came to the whole group.
     int death_signal() const noexcept;
+    bool died_as_group() const noexcept { return died_as_group_; }
     int exec_error() const noexcept { return exec_error_; }
 
 private:
     [[noreturn]] void become(char* const* arguments, char* const* variables, pid_t parent,
                              bool foreground) const noexcept;
-    void start_watcher(pid_t parent) noexcept;
-    void end_watcher() noexcept;
+    void begin(pid_t parent);
     void read_exec_error() noexcept;
 
     const inherited_signals* given_;
     const terminal* screen_;
     pid_t pid_ = -1;
-    pid_t watcher_ = -1;
+    second_process second_;
     int exec_report_[2] = {-1, -1};  // closed by a successful exec
+    int permission_[2] = {-1, -1};   // a byte lets CMD begin
     int wait_status_ = 0;
     int stop_signal_ = 0;
     int exec_error_ = 0;
     bool ended_ = false;
+    bool died_as_group_ = false;
 };
 
 /// The pipe by which signs come. It is opened before the descriptors of redlock's event loop, and

@@ -61,13 +61,13 @@ CMD has the signals blocked and ignored, and of the standard streams those close
 was started with. Redlock itself blocks no signal, and ignores those that it found ignored.
 
 When the lease is lost, CMD's whole process group gets TERM, and KILL at half of the margin, so
-that it is gone before the lease ends. Redlock can't end processes that leave the group, nor any
-while it is itself stopped with SIGSTOP, nor those that run as another user (sudo): it reports
-these, and ends with 122 all the same. If redlock is killed (KILL, out of memory), a second
-process of its own kills CMD's whole process group at once; if that one is killed, too, the
-kernel kills CMD, but not what CMD started. To be sure of all, run redlock in a unit of systemd
-or in a container, which end together. Processes that CMD leaves in the background when it ends
-run on without the lease.)";
+that it is gone before the lease ends. A second process of redlock does that where redlock is
+stopped (SIGSTOP) or hangs, and kills the group at once where redlock is killed (KILL, out of
+memory). If that one is killed, too, the kernel kills CMD, but not what CMD started; if both are
+stopped, nobody ends CMD. Redlock can't end processes that leave the group, nor those that run
+as another user (sudo): it reports these, and ends with 122 all the same. To be sure of all, run
+redlock in a unit of systemd or in a container, which end together. Processes that CMD leaves
+in the background when it ends run on without the lease.)";
 
 constexpr const char* durations =
     R"(A DURATION is a number with a unit, or several: 500ms, 1.5s, 1m30s, 2h.
@@ -121,6 +121,9 @@ constexpr const char* about_doctor =
 trip, rights of the user, other clients' settings. One line for each finding. It takes no
 lock and writes no node record; whether a node takes writes it tries on a key of its own,
 <prefix>redlock:probe. The record of each node names the list of nodes: name them all.
+
+With --ready: says of each NODE that may not vote, such as one in quarantine, why, and ends with
+1; restart the next node when it ends with 0.
 
 Exit status: 0 all is well; 1 warnings; 2 errors; 125 on failure.)";
 
@@ -211,7 +214,7 @@ private:
     void duration(CLI::App& to, const std::string& name, std::optional<milliseconds>& into,
                   const std::string& text);
     void wait_terms(CLI::App& to, lease_request& into);
-    void flock_letters();
+    void flock_options();
     command_line run() const;
     command_line release() const;
     command_line bench() const;
@@ -225,6 +228,7 @@ private:
     std::string choice_of_commands() const;
     std::string unexpected() const;
     std::string no_such_option(const std::string& word) const;
+    std::string see_help() const;
 
     CLI::App app_{"Locks over a quorum of independent Redis masters", "redlock"};
     std::map<const CLI::App*, std::function<command_line()>> results_;  // of each command
@@ -241,6 +245,8 @@ private:
     std::vector<std::string> command_;  // CMD and its arguments
     bool at_once_ = false;
     bool exclusive_ = false;
+    bool closes_ = false;   // nothing hangs on it
+    bool becomes_ = false;
     std::optional<milliseconds> seconds_;
     std::optional<std::string> line_;
     acquire_request acquiring_;
@@ -360,19 +366,23 @@ void parser::wait_terms(CLI::App& to, lease_request& into) {
 }
 
 // Those that flock(1) has beside -s and -E.
-void parser::flock_letters() {
-    run_->add_flag("-n", at_once_, "Don't wait for the lock, as without --wait");
+void parser::flock_options() {
+    run_->add_flag("-n,--nonblock", at_once_, "Don't wait for the lock, as without --wait");
     const auto read = [this](const std::string& word) {
         milliseconds value{};
         const auto wrong = parse_seconds(word, value);
-        if (!wrong.empty()) throw CLI::ValidationError("-w", wrong);
+        if (!wrong.empty()) throw CLI::ValidationError("-w, --timeout", wrong);
         seconds_ = std::min(value, detail::longest_wait);
     };
-    run_->add_option_function<std::string>("-w", read, "The same as --wait, in seconds: 5 or 0.5")
+    run_->add_option_function<std::string>("-w,--timeout", read,
+                                           "The same as --wait, in seconds: 5 or 0.5")
         ->type_name("SECONDS");
-    run_->add_flag("-x", exclusive_, "Hold the lock alone, as without --shared");
+    run_->add_flag("-x,--exclusive", exclusive_, "Hold the lock alone, as without --shared");
+    run_->add_flag("-e", exclusive_, "The same as -x");
+    run_->add_flag("-o,--close", closes_, "As it is: CMD inherits nothing that keeps the lock");
+    run_->add_flag("-F,--no-fork", becomes_, "Refused: redlock renews the lease while CMD runs");
     run_->add_option_function<std::string>(
-            "-c", [this](const std::string& line) { line_ = line; },
+            "-c,--command", [this](const std::string& line) { line_ = line; },
             "In place of CMD: a line for sh, which may also follow the RESOURCE")
         ->type_name("COMMAND");
 }
@@ -383,7 +393,7 @@ void parser::add_run() {
     duration(*run_, "--ttl", running_.lease.ttl,
              "Length of the lease, such as 10s; renewed at a third");
     lease_terms(*run_, running_.lease);
-    flock_letters();
+    flock_options();
     duration(*run_, "--max-hold", running_.lease.max_hold, "Stop CMD after this time; 0s: never");
     duration(*run_, "--min-hold", running_.lease.min_hold,
              "Keep others out for this time also where CMD ends sooner, so that of machines that "
@@ -425,7 +435,8 @@ void parser::add_token_commands() {
                             [this] { return this->release(); });
     release.add_flag("--force", releasing_.force, "Revoke the leases of RESOURCE");
     release.add_flag("--yes", releasing_.yes, "With --force: do not ask");
-    release.add_option("RESOURCE", releasing_.resource, "With --force: what to take from them");
+    release.add_option("RESOURCE", releasing_.resources,
+                       "With --force: what to take from them, one after the other");
     constexpr const char* about_file = "Has the token; -: standard input has it";
     file(extend, "--token-file", extending_.token_file, about_file);
     file(release, "--token-file", releasing_.token_file, about_file);
@@ -442,8 +453,13 @@ void parser::add_looks() {
     add("watch", "Print a line at each change of holder", about_watch, watching_, tool::watch)
         .add_option("RESOURCE", watching_.resources, "What to look at")
         ->required();
-    add("doctor", "Say what is wrong with the nodes, and what to do", about_doctor, examining_,
-        tool::doctor);
+    CLI::App& doctor = add("doctor", "Say what is wrong with the nodes, and what to do",
+                           about_doctor, examining_, tool::doctor);
+    doctor.add_flag("--ready", examining_.is_ready,
+                    "Only whether the nodes may vote, for scripts that restart one after another");
+    doctor.add_option("NODE", examining_.nodes_to_be_ready,
+                      "With --ready: the nodes to look at; without: all")
+        ->needs("--ready");
 }
 
 void parser::add_changes() {
@@ -527,9 +543,14 @@ std::string parser::unexpected() const {
             return "there is no command '" + word + "': " + choice_of_commands() + " exist";
         }
         if (app_.got_subcommand("extend")) return "a token is no argument: see redlock help extend";
-        return "'" + word + "' is one argument too many: see redlock help";
+        return "'" + word + "' is one argument too many" + see_help();
     }
     return {};
+}
+
+std::string parser::see_help() const {
+    const auto given = app_.get_subcommands();
+    return ": see redlock help" + (given.empty() ? "" : " " + given.front()->get_name());
 }
 
 std::string parser::no_such_option(const std::string& word) const {
@@ -546,13 +567,13 @@ std::string parser::no_such_option(const std::string& word) const {
     const auto begins = std::min(typed.find_first_not_of('-'), typed.size());
     const auto meant =
         begins < 2 ? std::string_view() : detail::nearest(typed.substr(begins), known);
-    if (meant.empty()) return "there is no option " + typed + ": see redlock help";
+    if (meant.empty()) return "there is no option " + typed + see_help();
     return "there is no option " + typed + "; did you mean --" + std::string(meant) + "?";
 }
 
 // By its token, or by force.
 command_line parser::release() const {
-    if (!releasing_.force && !releasing_.resource.empty()) {
+    if (!releasing_.force && !releasing_.resources.empty()) {
         return wrong_usage("release takes a token and no RESOURCE: --force takes one, and revokes "
                            "its leases");
     }
@@ -560,12 +581,12 @@ command_line parser::release() const {
         if (releasing_.yes) return wrong_usage("--yes is for release --force");
         return with_nodes(releasing_, tool::release);
     }
-    if (releasing_.resource.empty()) return wrong_usage("release --force needs a RESOURCE");
+    if (releasing_.resources.empty()) return wrong_usage("release --force needs a RESOURCE");
     if (!releasing_.token_file.empty()) {
         return wrong_usage("release --force needs no token: leave --token-file out");
     }
     revoke_request revoking;
-    revoking.resource = releasing_.resource;
+    revoking.resources = releasing_.resources;
     revoking.yes = releasing_.yes;
     return with_nodes(revoking, tool::revoke);
 }
@@ -628,7 +649,8 @@ std::vector<std::string> parser::take_command(std::vector<std::string>& words) c
         begins = ends + 1;
     } else {
         const std::size_t after = first_plain(words, verb + 1, *run_) + 1;
-        const bool is_line = after < words.size() && words[after] == "-c";
+        const bool is_line = after < words.size() &&
+                             (words[after] == "-c" || words[after] == "--command");
         const std::size_t first = is_line ? after + 2 : after;
         if (first < words.size() && (is_line || !words[first].starts_with('-'))) {
             begins = ends = words.begin() + static_cast<std::ptrdiff_t>(first);
@@ -645,6 +667,10 @@ std::string parser::contradiction() const {
     if (running_.lease.wait && seconds_) return "-w and --wait are the same: leave one out";
     if (exclusive_ && running_.lease.shared) {
         return "-s shares the lock, and -x does not: leave one out";
+    }
+    if (becomes_) {
+        return "--no-fork can't be had: redlock renews the lease while CMD runs, and ends CMD "
+               "where the lease is lost; leave it out";
     }
     if (running_.quiet && (nodes_.verbose || json_)) {
         return "--quiet says less, and --verbose and --json say more: leave one out";
@@ -727,7 +753,7 @@ command_line parser::parse(std::vector<std::string> words) {
         const bool names_topic = verb != nullptr && verb->get_name() != "help";
         return printing(help_page(app_, names_topic ? verb->get_name() : topic_));
     }
-    if (!wrong.empty()) return wrong_usage(wrong + ": see redlock help");
+    if (!wrong.empty()) return wrong_usage(wrong + see_help());
     if (wrong = unexpected(); !wrong.empty()) return wrong_usage(wrong);
     if (config_->count() != 0 && nodes_.config_file.empty()) {
         return wrong_usage(

@@ -48,7 +48,7 @@ struct release_request : node_request {
     // What the command line says of --force, which makes it a `revoke_request`.
     bool force = false;
     bool yes = false;
-    std::string resource;
+    std::vector<std::string> resources;
 };
 
 /// Each returns the exit status. None writes the token anywhere but to where it was asked for.
@@ -57,11 +57,11 @@ int extend(const extend_request& request);
 int release(const release_request& request);
 
 struct revoke_request : node_request {
-    std::string resource;
+    std::vector<std::string> resources;  // one after the other
     bool yes = false;  ///< Do not ask.
 };
 
-/// The exit status: 0 also where nobody held it.
+/// The exit status: 0 also where nobody held it; else that of the first that failed.
 int revoke(const revoke_request& request);
 
 struct inspect_request : node_request {
@@ -83,9 +83,12 @@ int list(const list_request& request);
 /// Goes on until a signal ends the program, or standard output takes no more.
 int watch(const watch_request& request);
 
-struct doctor_request : node_request {};
+struct doctor_request : node_request {
+    bool is_ready = false;           ///< Only whether these nodes may vote; none: all of them.
+    std::vector<std::string> nodes_to_be_ready;
+};
 
-/// The exit status: 0 where all is well, 1 with warnings, 2 with errors.
+/// The exit status: 0 where all is well, 1 with warnings, 2 with errors; of --ready 0 or 1.
 int doctor(const doctor_request& request);
 
 struct init_request : node_request {

@@ -141,23 +141,57 @@ std::string findings_to_json(const std::vector<node_report>& reports,
     }
     json_value nodes = json_value::array();
     for (const node_report& r : reports) nodes.push_back(node_to_json(r));
+    constexpr const char* states[] = {"healthy", "warnings", "errors"};
     return json_text({{"healthy", all.empty()},
+                      {"state", states[status_of(all)]},
                       {"configuration", redacted(source)},
                       {"findings", std::move(findings)},
                       {"nodes", std::move(nodes)}}) +
            "\n";
 }
 
+// Why the node has no vote.
+std::string why_unready(const node_report& r) {
+    std::string out;
+    for (const node_finding& f : r.findings) {
+        if (f.severity == severity::error || out.empty()) out = f.text;
+        if (f.severity == severity::error) break;
+    }
+    return out;
+}
+
+// Says which of these nodes may not vote. Returns the exit status.
+int tell_unready(const std::vector<node_report>& reports, const std::vector<std::string>& wanted) {
+    int status = success;
+    for (const node_report& r : reports) {
+        const bool is_wanted =
+            wanted.empty() || std::find(wanted.begin(), wanted.end(), r.name) != wanted.end();
+        if (!is_wanted || r.has_vote) continue;
+        complain(shown(r.name) + " has no vote: " + shown(why_unready(r)));
+        status = 1;
+    }
+    return status;
+}
+
 }  // namespace
 
 int doctor(const doctor_request& request) {
     const auto found = find_nodes(request.nodes);
+    for (const std::string& wanted : request.nodes_to_be_ready) {
+        const auto& nodes = found.client.nodes;
+        const bool is_known = std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) {
+            return display_name(node) == wanted;
+        });
+        if (is_known) continue;
+        fail("NODE: there is no '" + wanted + "': " + names_of(found.client) + " exist");
+    }
     return work(found.client, [&](client& on, const std::function<void(int)>& over) {
         on.async_probe([&, over](error_code ec, const std::vector<node_report>& reports) {
             if (ec) {
                 complain(ec.message());
                 return over(own_failure);
             }
+            if (request.is_ready) return over(tell_unready(reports, request.nodes_to_be_ready));
             const auto all = all_findings(reports, found.client);
             const std::string text = request.json ? findings_to_json(reports, all, found.source)
                                                   : findings_to_text(reports, all, found.source);

@@ -39,8 +39,22 @@ std::string remedy_of_contention(const refusal& why, const std::vector<std::stri
            "away with redlock release --force '" + name + "', else choose another RESOURCE";
 }
 
+// Whether all that lack a vote lack it for this reason.
+bool are_all(const refusal& why, const error_code& reason) {
+    return std::all_of(why.votes.begin(), why.votes.end(), [&](const node_vote& v) {
+        return v.answer == vote::granted || v.error == reason;
+    });
+}
+
 // With --node there is no configuration that could name a file.
 std::string remedy_of_nodes(const refusal& why) {
+    if (are_all(why, errc::in_quarantine)) {
+        return "they vote again by themselves when that is over; if no lock of before can be held, "
+               "redlock init gives them their vote at once";
+    }
+    if (are_all(why, make_error_code(boost::system::errc::too_many_files_open))) {
+        return "the nodes may be well: this program has no descriptor left; raise ulimit -n";
+    }
     const bool is_about_files = std::any_of(why.votes.begin(), why.votes.end(), [](const auto& v) {
         const std::string said = v.error.message() + v.detail;
         return said.find("ca_file") != said.npos || said.find("cert_file") != said.npos;

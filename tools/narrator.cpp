@@ -51,16 +51,41 @@ narrator::narrator(const run_request& request)
 
 std::chrono::milliseconds narrator::since_start() const { return ms(clock::now() - began_); }
 
-std::optional<std::chrono::seconds> narrator::pause() const {
-    if (draws_) return 1s;
-    if (!request_.json && !request_.nodes.verbose) return std::nullopt;
-    return since_start() < 1s ? 1s : 10s;
+std::chrono::seconds narrator::pause() const {
+    return draws_ || since_start() < 1s || !tells_of_contention() ? 1s : 10s;
+}
+
+std::string narrator::wait_so_far() const {
+    return "waiting for " + quoted(request_.resources) + " for " + whole_seconds(since_start());
+}
+
+void narrator::without_quorum(const resource_state& state, const std::string& down) {
+    constexpr auto between = 1min;
+    std::string causes;
+    for (const node_state& node : state.nodes) {
+        const auto why = problem_of(node);
+        if (!why.empty()) causes.append("; ").append(node.node.str()).append(": ").append(why);
+    }
+    if (causes.empty()) causes = down;
+    const std::string line =
+        "no quorum of nodes may vote" + (causes.empty() ? "" : ": " + causes.substr(2));
+    if (draws_) return draw(wait_so_far() + ", " + line);
+    if (last_outage_ && clock::now() < *last_outage_ + between) return;
+    last_outage_ = clock::now();
+    if (!request_.json) {
+        return complain(wait_so_far() + ": " + line + "; redlock doctor has remedies");
+    }
+    json_value out = begin("waiting", request_.resources);
+    out["severity"] = "warning";
+    out["ms"] = since_start().count();
+    out["quorum"] = false;
+    out["detail"] = line;
+    tell(out);
 }
 
 void narrator::waiting(error_code ec, const resource_state& state) {
     if (request_.json) return tell_of_wait(ec, state);
-    std::string line =
-        "waiting for " + quoted(request_.resources) + " for " + whole_seconds(since_start());
+    std::string line = wait_so_far();
     if (!ec && (state.held || state.kept) && request_.lease.slots == 0) {
         if (request_.resources.size() > 1) line += ", '" + state.resource + "'";
         line += (request_.resources.size() > 1 ? " " : ", ") +

@@ -23,8 +23,8 @@ class narrator {
 public:
     explicit narrator(const run_request& request);
 
-    /// The time from now until the next report of the wait; empty where the wait is not reported.
-    std::optional<std::chrono::seconds> pause() const;
+    /// The time from now until the next report of the wait, or look whether there is a quorum.
+    std::chrono::seconds pause() const;
     /// Whether it draws on a terminal. It must not while another process group is in the
     /// foreground: `waiting` and `waited` are not called then.
     bool draws() const noexcept { return draws_; }
@@ -34,6 +34,9 @@ public:
         return draws_ || request_.json || request_.nodes.verbose;
     }
     void waiting(error_code ec, const resource_state& state);
+    /// No quorum of nodes may vote, so the wait can't end. Says it, with the causes, at once and
+    /// then once a minute, also where the wait is not reported. `down`: those out of reach.
+    void without_quorum(const resource_state& state, const std::string& down);
     /// The wait is over: clears the terminal's line.
     void waited();
     void granted(const lease& got) const;
@@ -45,12 +48,14 @@ public:
 private:
     void draw(const std::string& line);
     void tell_of_wait(error_code ec, const resource_state& state) const;
+    std::string wait_so_far() const;
     std::chrono::milliseconds since_start() const;
 
     const run_request& request_;
     const bool draws_;
     const clock::time_point began_ = clock::now();
     std::size_t width_ = 0;  // of the line on the terminal, in columns
+    std::optional<clock::time_point> last_outage_;  // when it was said
 };
 
 }  // namespace redlock::tool

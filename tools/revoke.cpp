@@ -127,27 +127,25 @@ std::string about_other_data(const std::string& resource, const std::string& whe
            "; or, where nobody needs it, delete it with redis-cli DEL on each node";
 }
 
-}  // namespace
-
-int revoke(const revoke_request& request) {
-    const auto found = find_nodes(request.nodes, {request.resource});
+int revoke_one(const revoke_request& request, const configuration& found,
+               const std::string& resource) {
     resource_state state;
     {
         asking by(found.client);
-        const auto inspect = [&by](const std::string& resource) {
+        const auto inspect = [&by](const std::string& name) {
             return by.wait_for<resource_state>([&](client& on, auto handler) {
-                on.async_inspect(resource, std::move(handler));
+                on.async_inspect(name, std::move(handler));
             });
         };
-        auto [ec, seen] = inspect(request.resource);
-        const auto slot = as_slot(request.resource);
+        auto [ec, seen] = inspect(resource);
+        const auto slot = as_slot(resource);
         if (!ec && slot) {
             auto [failed, whole] = inspect(slot->resource);
             if (!failed && find_slot(whole, slot->number)) seen = slot_alone(whole, slot->number);
             ec = failed;
         }
         if (ec) {
-            if (!by.is_called_off()) complain("'" + request.resource + "': " + ec.message());
+            if (!by.is_called_off()) complain("'" + resource + "': " + ec.message());
             return by.end(own_failure);
         }
         state = std::move(seen);
@@ -155,14 +153,14 @@ int revoke(const revoke_request& request) {
         if (const int status = by.end(success); status != success) return status;
     }
     const std::string others = other_types(state);
-    if (!others.empty() && !has_holder(state)) fail(about_other_data(request.resource, others));
+    if (!others.empty() && !has_holder(state)) fail(about_other_data(resource, others));
     if (!has_holder(state) && !state.decided) {
         complain_of_silence(state);
         return no_quorum;
     }
     if (has_holder(state) && !request.yes) {
         confirm("release --force",
-                "if '" + request.resource + "' is to be taken from its holders", warning(state));
+                "if '" + resource + "' is to be taken from its holders", warning(state));
     }
     asking by(found.client);
     auto [ec, done] = by.wait_for<revocation>([&](client& on, auto handler) {
@@ -172,12 +170,25 @@ int revoke(const revoke_request& request) {
         complain("it was called off: on some nodes the lock may have been taken from its holders");
         return by.end(own_failure);
     }
-    int status = show_revocation(ec, request.resource, done, request.json);
+    int status = show_revocation(ec, resource, done, request.json);
     if (status == success && !others.empty()) {
-        complain(about_other_data(request.resource, others));
+        complain(about_other_data(resource, others));
         status = own_failure;
     }
     return by.end(status);
+}
+
+}  // namespace
+
+int revoke(const revoke_request& request) {
+    const auto found = find_nodes(request.nodes, request.resources);
+    int status = success;
+    for (const std::string& resource : request.resources) {
+        const int one = revoke_one(request, found, resource);
+        if (status == success) status = one;
+        if (one > signalled) return one;  // ended by a signal
+    }
+    return status;
 }
 
 }  // namespace redlock::tool

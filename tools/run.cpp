@@ -29,7 +29,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bitset>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
@@ -176,10 +175,12 @@ private:
     void start_command();
     void forward(int signal);
     void tell_reach();
-    void on_sibling_stopped();
+    void on_sibling_stopped(int signal);
     void on_child();
     void on_child_stopped();
-    void suspend(bool whole_job);
+    void stop_in_background(int signal);
+    void continue_command();
+    void suspend(int signal, bool whole_job = false);
     void on_child_ended();
     void pass_on_key(bool had_screen);
     void on_lost(loss why);
@@ -190,6 +191,7 @@ private:
     void look();
     void release();
     void on_released(error_code ec);
+    void free_kept(std::size_t which);
     void finish(int status);
     std::string nodes_down() const;
     bool is_over() const { return clock::now() >= lease_.valid_until(); }
@@ -217,12 +219,13 @@ private:
     client client_;
     child child_;
     lease lease_;
+    std::string owner_;  // its owner value
     phase phase_ = phase::waiting;
     clock::time_point kill_at_{};
-    bool has_stop_signal_ = false;  // SIGTSTP came to redlock, not from the terminal to CMD
+    bool has_stop_signal_ = false;  // one came to redlock, not from the terminal to CMD
+    bool has_hung_up_ = false;  // CMD, which no job control can continue
     bool owns_screen_ = false;     // CMD is, or was before a suspension, in the foreground
     bool has_said_reach_ = false;  // that redlock can't signal CMD
-    std::bitset<NSIG> forwarded_;  // the signals that came to redlock and went on to CMD
     int stop_status_ = lease_lost;  // the exit status once CMD has been stopped
     int ended_by_ = 0;
     int killed_by_ = 0;  // SIGINT or SIGQUIT, of which CMD died
@@ -262,7 +265,10 @@ void runner::observe(const event& e) {
                 e.error.message() + (e.detail.empty() ? "" : ": " + std::string(e.detail));
             break;
         case event_kind::refused: last_detail_ = e.detail; break;
-        case event_kind::renewed: renewal_failure_.clear(); break;
+        case event_kind::renewed:
+            renewal_failure_.clear();
+            child_.hold_until(lease_.valid_until(), terms_.loss_margin);
+            break;
         case event_kind::renewal_failed: renewal_failure_ = e.detail; break;
         default: break;
     }
@@ -344,17 +350,15 @@ void runner::acquire() {
             if (terminal_.is_ours()) says_.waited();
             on_acquired(ec, std::move(got));
         }));
-    tell_wait();
+    if (terms_.wait > 0ms) is_met ? tell_wait() : look_at(0);
 }
 
 void runner::tell_wait() {
-    const auto pause = says_.pause();
-    if (!pause) return;
-    timer_.expires_after(*pause);
+    timer_.expires_after(says_.pause());
     timer_.async_wait([this](error_code ec) {
         if (ec || phase_ != phase::waiting) return;
         if (says_.draws() && !terminal_.is_ours()) return tell_wait();
-        look_at(0);
+        says_.tells_of_contention() || client_.stats().quorum == 0 ? look_at(0) : tell_wait();
     });
 }
 
@@ -362,8 +366,12 @@ void runner::tell_wait() {
 void runner::look_at(std::size_t which) {
     auto then = [this, which](error_code why, const resource_state& state) {
         if (phase_ != phase::waiting) return;
+        if (client_.stats().quorum == 0) {
+            says_.without_quorum(state, nodes_down());
+            return tell_wait();
+        }
         if (!why && !state.held && which + 1 < request_.resources.size()) return look_at(which + 1);
-        says_.waiting(why, state);
+        if (says_.tells_of_contention()) says_.waiting(why, state);
         tell_wait();
     };
     client_.async_inspect(request_.resources[which], std::move(then));
@@ -382,16 +390,15 @@ void runner::on_signal(int signal) {
     switch (phase_) {
         case phase::waiting:
             if (signal == SIGWINCH || signal == SIGCONT) return;
-            if (signal == SIGTSTP || wants_terminal(signal)) return suspend(false);
+            if (signal == SIGTSTP || wants_terminal(signal)) return suspend(signal);
             if (ended_by_ != 0) return;
             ended_by_ = signal;
             return give_up_.emit(asio::cancellation_type::terminal);
         case phase::running:
-            if (wants_terminal(signal)) return on_sibling_stopped();
+            if (wants_terminal(signal)) return on_sibling_stopped(signal);
             if (signal == SIGCONT) {
                 has_stop_signal_ = false;
-                if (is_over()) return;  // on_lost is due, and kills it as it sleeps
-                if (owns_screen_ && terminal_.is_ours()) terminal_.hand_to(child_.pid());
+                return continue_command();
             }
             return forward(signal);
         case phase::stopping: return wants_terminal(signal) ? void() : child_.send(signal);
@@ -402,8 +409,7 @@ void runner::on_signal(int signal) {
 
 void runner::forward(int signal) {
     // Redlock stops only when CMD did: one that ignores it still needs its lease renewed.
-    if (signal == SIGTSTP) has_stop_signal_ = true;
-    forwarded_.set(static_cast<std::size_t>(signal));
+    if (signal == SIGTSTP || wants_terminal(signal)) has_stop_signal_ = true;
     child_.send(signal);
     if (signal != SIGCONT && signal != SIGWINCH) tell_reach();
 }
@@ -419,12 +425,12 @@ void runner::tell_reach() {
 
 // A pager or another process of redlock's own group, which the signal may have stopped, wants the
 // terminal.
-void runner::on_sibling_stopped() {
+void runner::on_sibling_stopped(int signal) {
     if (terminal_.take_back_from(child_.pid())) {
         owns_screen_ = false;
         ::kill(0, SIGCONT);
     } else if (!terminal_.is_ours()) {
-        forward(SIGTSTP);  // the whole job is in the background, and stops
+        forward(signal);  // the whole job is in the background, and stops
     }
 }
 
@@ -448,10 +454,10 @@ void runner::on_acquired(error_code ec, lease got) {
 }
 
 void runner::start_command() {
-    const std::string owner = lease_.owner().to_string() + "@" + options_.client_name;
+    owner_ = lease_.owner().to_string() + "@" + options_.client_name;
     const auto slot = terms_.slots > 0 ? std::optional(lease_.slot()) : std::nullopt;
     auto all = locks_around();
-    for (const auto& one : request_.resources) all.push_back({one, owner, lease_.fence()});
+    for (const auto& one : request_.resources) all.push_back({one, owner_, lease_.fence()});
     environment variables =
         variables_for(request_.resources, all.back(), slot, request_.lease.note, all);
     const environment for_signs = watchdog_.variables(signs_);
@@ -459,6 +465,7 @@ void runner::start_command() {
     phase_ = phase::running;
     // In a script or a pipeline CMD gets the terminal when it needs it: until then keys reach all.
     owns_screen_ = terminal_.is_ours_alone();
+    child_.hold_until(lease_.valid_until(), terms_.loss_margin);
     try {
         child_.start(request_.command, variables, owns_screen_);
         watchdog_.start(signs_, [this] { on_silence(); });
@@ -491,20 +498,41 @@ void runner::on_child_stopped() {
         return child_.send(SIGCONT);
     }
     if (signal == SIGSTOP) return;  // sent by another process: the lease is kept
-    const bool by_terminal = terminal_.exists() && (owns_screen_ || wants_screen);
-    if (by_terminal || std::exchange(has_stop_signal_, false)) suspend(by_terminal);
+    if (std::exchange(has_stop_signal_, false)) return suspend(signal);
+    if (!terminal_.exists()) return;
+    if (wants_screen) return stop_in_background(signal);
+    if (owns_screen_) suspend(signal, child_.was_stopped_as_group());
+}
+
+// CMD uses the terminal, and redlock's group is in the background, where the kernel would have
+// stopped both: so it does, if they stand in one job.
+void runner::stop_in_background(int signal) {
+    if (job_.is_continued()) return;  // and continues CMD, once that is read
+    if (terminal_.stop_group_in_background(signal)) return suspend(signal);
+    // Without redlock CMD's call would fail. As the kernel ends what nobody can continue:
+    if (std::exchange(has_hung_up_, true)) return;
+    child_.send(SIGHUP);
+    child_.send(SIGCONT);
 }
 
 // Stops redlock as a program without a handler would be. Nothing is renewed meanwhile, so what the
 // clock says decides whether CMD may go on.
-void runner::suspend(bool whole_job) {
+void runner::suspend(int signal, bool whole_job) {
     if (owns_screen_) terminal_.take_back_from(child_.pid());
-    job_.stop(whole_job);
-    if (phase_ != phase::running) return;
-    if (is_over()) return;
-    if (owns_screen_ && terminal_.is_ours()) terminal_.hand_to(child_.pid());
-    watchdog_.start_again();
-    child_.send(SIGCONT);
+    job_.stop(signal, whole_job);
+    if (phase_ == phase::running) continue_command();
+}
+
+// A signal that came while redlock was stopped reaches CMD first: timeout(1) sends TERM, then CONT.
+void runner::continue_command() {
+    timer_.expires_after(look_again);
+    timer_.async_wait([this](error_code ec) {
+        if (ec || phase_ != phase::running) return;
+        if (is_over()) return;  // on_lost is due, and kills it as it sleeps
+        if (owns_screen_ && terminal_.is_ours()) terminal_.hand_to(child_.pid());
+        watchdog_.start_again();
+        child_.send(SIGCONT);
+    });
 }
 
 void runner::on_child_ended() {
@@ -512,6 +540,7 @@ void runner::on_child_ended() {
     status_ = child_.exit_status();
     killed_by_ = child_.death_signal();
     pass_on_key(had_screen);
+    if (child_.was_out_of_time()) return on_lost(loss::expired);
     if (const int why = child_.exec_error(); why != 0) {
         complain(explain_exec(request_.command, why));
     } else if (is_over()) {
@@ -522,13 +551,12 @@ void runner::on_child_ended() {
     release();
 }
 
-// A key that CMD alone received, being in the foreground, is meant for the whole script or
+// A key that CMD's group alone received, being in the foreground, is meant for the whole script or
 // pipeline.
 void runner::pass_on_key(bool had_screen) {
     if (!had_screen) return;
     ::kill(0, SIGCONT);  // a process of redlock's group may have been stopped meanwhile
-    const bool by_key = killed_by_ == SIGINT || killed_by_ == SIGQUIT;
-    if (by_key && !forwarded_.test(static_cast<std::size_t>(killed_by_))) ::kill(0, killed_by_);
+    if (child_.died_as_group()) ::kill(0, killed_by_);
 }
 
 void runner::on_lost(loss why) {
@@ -634,6 +662,17 @@ void runner::release() {
     });
 }
 
+// CMD did not begin, so nothing is kept for --min-hold: another machine may have what it needs.
+void runner::free_kept(std::size_t which) {
+    if (phase_ != phase::releasing) return;
+    if (which == request_.resources.size()) return finish(status_);
+    client_.async_inspect(request_.resources[which], [=, this](error_code, const auto& state) {
+        const bool is_ours = state.kept && state.owner == abbreviate_owner(owner_);
+        if (phase_ != phase::releasing || !is_ours) return free_kept(which + 1);
+        client_.async_revoke(state, [=, this](error_code, const auto&) { free_kept(which + 1); });
+    });
+}
+
 void runner::on_released(error_code ec) {
     if (ec == errc::not_held && status_ != own_failure && status_ != lease_lost) {
         complain("the lease of " + name() +
@@ -647,6 +686,12 @@ void runner::on_released(error_code ec) {
         complain("the release of " + name() + " reached no quorum of nodes" + nodes_down() +
                  "; the lock is free at the latest when its ttl" +
                  (terms_.min_hold > 0ms ? " and --min-hold are over" : " is over"));
+    } else if (terms_.min_hold > 0ms && child_.exec_error() != 0) {
+        timer_.expires_after(longest_answer(options_) + options_.connect_timeout);
+        timer_.async_wait([this](error_code why) {
+            if (!why && phase_ == phase::releasing) finish(status_);
+        });
+        return free_kept(0);
     }
     finish(status_);
 }

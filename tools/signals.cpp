@@ -139,17 +139,20 @@ void job_control::await() {
     });
 }
 
-void job_control::stop(bool whole_group) const noexcept {
-    sigset_t pending;
-    ::sigpending(&pending);
-    if (sigismember(&pending, SIGCONT) == 1) return;
+void job_control::stop(int signal, bool whole_group) const noexcept {
+    if (is_continued()) return;
     struct sigaction plain {};
     struct sigaction before {};
     plain.sa_handler = SIG_DFL;
-    ::sigaction(SIGTSTP, &plain, &before);
-    ::kill(whole_group ? 0 : ::getpid(), SIGTSTP);
-    take_pending(SIGTSTP);
-    ::sigaction(SIGTSTP, &before, nullptr);
+    ::sigaction(signal, &plain, &before);
+    ::kill(whole_group ? 0 : ::getpid(), signal);
+    take_pending(signal);
+    ::sigaction(signal, &before, nullptr);
+}
+
+bool job_control::is_continued() const noexcept {
+    sigset_t pending;
+    return ::sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) == 1;
 }
 
 void job_control::close() { pending_.close(); }

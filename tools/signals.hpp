@@ -69,9 +69,12 @@ public:
     job_control(boost::asio::io_context& context, const inherited_signals& given,
                 handler on_signal);
 
-    /// Stops this process, or its whole process group, as SIGTSTP stops a program that does not
-    /// handle it, and returns after SIGCONT. Returns at once if SIGCONT came already.
-    void stop(bool whole_group) const noexcept;
+    /// Stops this process, or its whole process group, as `signal` (SIGTSTP, SIGTTIN, SIGTTOU)
+    /// stops a program that does not handle it, and returns after SIGCONT. Returns at once if
+    /// SIGCONT came already.
+    void stop(int signal, bool whole_group) const noexcept;
+    /// Whether SIGCONT came and has not been read. A signal that stops would take it away.
+    bool is_continued() const noexcept;
     void close();
 
 private:

@@ -48,10 +48,15 @@ milliseconds default_margin(const acquire_options& o, const client_options& clie
     return std::max(1ms, margin);
 }
 
-std::string above_longest(const char* option, milliseconds given, milliseconds longest) {
-    return option + (" " + format_duration(given)) + " is above the longest that the nodes take, " +
-           format_duration(longest) +
-           ": shorten it, or raise \"ttl_max_ms\" in every client's configuration";
+std::string above_longest(milliseconds given, milliseconds longest, bool is_renewed) {
+    const std::string found = "--ttl " + format_duration(given) +
+                              " is above the longest that the nodes take, " +
+                              format_duration(longest) + ": ";
+    if (is_renewed) {
+        return found + "leave it out, or shorten it: the lease is renewed for as long as CMD runs, "
+                       "and --max-hold bounds that";
+    }
+    return found + "shorten it, and prolong the lease by redlock extend";
 }
 
 // What it is compared with is nearly always the period, which may be a day.
@@ -147,7 +152,7 @@ std::string settle(const lease_request& request, const configuration& from, acqu
     if (request.ttl == 0ms) return "--ttl must be longer than 0";
     if (request.margin == 0ms) return "--margin must be longer than 0";
     if (out.ttl == 0ms) out.ttl = redlock::default_ttl(client);
-    if (out.ttl > client.ttl_max) return above_longest("--ttl", out.ttl, client.ttl_max);
+    if (out.ttl > client.ttl_max) return above_longest(out.ttl, client.ttl_max, out.renew);
     const bool is_given = request.margin.has_value();
     const milliseconds margin = out.loss_margin;  // or 0, of which the default makes something
     if (margin == 0ms) out.loss_margin = default_margin(out, client);
@@ -156,7 +161,7 @@ std::string settle(const lease_request& request, const configuration& from, acqu
 }
 
 std::string refuse_ttl(milliseconds ttl, const client_options& client) {
-    if (ttl > client.ttl_max) return above_longest("--ttl", ttl, client.ttl_max);
+    if (ttl > client.ttl_max) return above_longest(ttl, client.ttl_max, false);
     return refuse_short_ttl(ttl, 0ms, client);
 }
 

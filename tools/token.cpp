@@ -144,8 +144,9 @@ int acquire(const acquire_request& request, const inherited_signals& given) {
         fail("RESOURCE: " + why);
     }
     acquire_options terms;
-    if (const auto why = settle(request.lease, found, terms); !why.empty()) fail(why);
-    terms.renew = false;  // nobody is there to do it
+    lease_request unrenewed = request.lease;
+    unrenewed.no_renew = true;  // nobody is there to do it
+    if (const auto why = settle(unrenewed, found, terms); !why.empty()) fail(why);
     asking by(found.client);
     auto [ec, got] = by.wait_for<lease>([&](client& on, auto handler) {
         on.async_acquire_all(request.resources, terms, std::move(handler));

@@ -309,6 +309,20 @@ class OnATerminal(unittest.TestCase):
         self.terminal.press(CTRL_C)
         self.assertNotIn("round", self.terminal.prompt(130))
 
+    def test_a_script_whose_command_has_the_terminal_is_suspended(self):
+        self.script("redlock run r -- sh -c "
+                    "'read -r word; echo \"got $word\"; read -r word; echo \"then $word\"'; echo over")
+        self.terminal.type("one")
+        self.terminal.expect("got one\r\n")
+        self.terminal.press(CTRL_Z)
+        self.terminal.expect("Stopped")
+        self.terminal.type("fg")
+        self.terminal.wait_for_a_job()
+        self.terminal.type("two")
+        self.terminal.expect("then two\r\n")
+        self.terminal.expect("over\r\n")
+        self.assertNotIn("Stopped", self.terminal.prompt(0))
+
     def test_a_pager_gets_the_terminal_back(self):
         os.mkfifo(pathlib.Path(self.folder) / "wait")
         self.terminal.type("redlock run r -- sh -c 'read -r word; echo \"got $word\"; cat wait' | "
@@ -331,6 +345,64 @@ class OnATerminal(unittest.TestCase):
         self.terminal.type("one")
         self.terminal.expect("got one\r\n")
         self.terminal.prompt(0)
+
+
+class AsWithoutRedlock(unittest.TestCase):
+    """A script on a terminal shows, and ends with, the same where redlock stands before a command."""
+
+    LINES = {
+        "timeout ends a command that reads in the background":
+            "timeout 1 {} sh -c 'read a'; echo status $?",
+        "timeout ends a command that changes the terminal":
+            "timeout 1 {} stty sane; echo status $?",
+        "timeout in the foreground":
+            "timeout --foreground 1 {} sh -c 'read a; sleep 9'; echo status $?",
+        "a signal that is no key is the command's own":
+            "{} sh -c 'read a; kill -INT $$'; echo after $?",
+        "and one for the whole job is the job's": "{} sh -c 'read a; kill -INT 0'; echo not here",
+        "after a key that a command caught":
+            "{} sh -c 'read a; trap : INT; kill -INT $$; exit 3'; echo $?",
+        "nohup": "nohup {} sh -c 'kill -HUP $$; echo on'; echo status $?",
+        "a session of its own": "setsid -w {} sh -c 'read a </dev/tty'; echo status $?",
+        "a terminal of its own": "script -qec \"{} sh -c 'read a; echo got it'\" /dev/null; echo $?",
+        "a pipeline": "{} sh -c 'read a </dev/tty; echo $a' | cat; echo status $?",
+        "the other end of one": "echo two | {} sh -c 'read b; read a </dev/tty; echo $a $b'",
+        "a subshell": "( {} sh -c 'read a; exit 4' ); echo status $?",
+        "job control in a script": "set -m; {} sh -c 'exit 4'; echo status $?",
+        "in the background of a script": "{} sh -c 'read a || exit 5' & wait $!; echo status $?",
+    }
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="redlock-terminal-")  # nohup writes a file
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def shown(self, shell, line):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.folder)
+            os.environ["PATH"] = os.path.dirname(TOOL) + ":" + os.environ["PATH"]
+            os.execvp(shell, [shell, "-c", line + "\nexit 7"])
+        os.write(terminal, b"one\n")
+        shown = b""
+        while select.select([terminal], [], [], LONGEST_S)[0]:
+            try:
+                shown += os.read(terminal, 4096)
+            except OSError:  # the session has ended
+                _, status = os.waitpid(pid, 0)
+                os.close(terminal)
+                return shown, status
+        os.kill(pid, signal.SIGKILL)
+        raise AssertionError(f"{shell}: {line}: it hangs; it has shown {shown!r}")
+
+    def test_it_is_the_same(self):
+        for shell in ("bash", "dash", "zsh"):
+            if shutil.which(shell) is None:
+                continue
+            for number, (what, line) in enumerate(self.LINES.items()):
+                with self.subTest(f"{shell}: {what}"):
+                    plain = self.shown(shell, line.format(""))
+                    under = self.shown(shell, line.format(f"redlock run as-{number} --"))
+                    self.assertEqual(under, plain)
 
 
 class AsAnotherUser(unittest.TestCase):

@@ -29,7 +29,11 @@ TEST_CASE("without -- the first word is the RESOURCE, and CMD has its own option
         {{"-n", "-c", "echo $REDLOCK_RESOURCE", "name"}, "name\n"},
         {{"-c", "echo \"$REDLOCK_RESOURCE\"", "a", "b", "--"}, "a\nb\n"},
         {{"a", "b", "--", "sh", "-c", "echo \"$REDLOCK_RESOURCE\""}, "a\nb\n"},
-        {{"-w", "5", "a", "--ttl", "5s", "--", "echo", "-w"}, "-w\n"}};
+        {{"-w", "5", "a", "--ttl", "5s", "--", "echo", "-w"}, "-w\n"},
+        {{"--nonblock", "--exclusive", "--close", "name", "echo", "--close"}, "--close\n"},
+        {{"--timeout", "5", "-o", "-e", "name", "echo", "hi"}, "hi\n"},
+        {{"name", "--command", "echo one"}, "one\n"},
+        {{"--command", "echo one", "name"}, "one\n"}};
     for (const auto& [call, out] : calls) {
         const auto got = outcome_of(run_on(nodes, call));
         CAPTURE(call);
@@ -39,6 +43,21 @@ TEST_CASE("without -- the first word is the RESOURCE, and CMD has its own option
     }
     CHECK(outcome_of(run_on(nodes, {"name", "-c", "exit 9"})).status == 9);
     CHECK(outcome_of(run_on(nodes, {"name", "false"})).status == 1);
+}
+
+TEST_CASE("a script locks itself, as flock(1) has it", "[flock]") {
+    cluster nodes(3);
+    found(nodes);
+    const scratch folder;
+    std::ofstream(folder / "script")
+        << "[ \"$LOCKED\" != \"$0\" ] && exec env LOCKED=\"$0\" \"$REDLOCK_TOOL\" run --config \"$1\" "
+           "-en \"$0\" sh \"$0\" \"$@\" || :\n"
+           "echo \"$2 holds $REDLOCK_RESOURCE\"\n";
+    tool_process running(tool_process::program{"/bin/sh"},
+                         {folder / "script", nodes.config(), "one"});
+    const auto got = outcome_of(running);
+    CHECK(got.out == "one holds " + (folder / "script") + "\n");
+    CHECK(got.status == 0);
 }
 
 TEST_CASE("letters of flock that contradict each other are refused", "[flock]") {
@@ -54,6 +73,7 @@ TEST_CASE("letters of flock that contradict each other are refused", "[flock]") 
         {{"-w", "5s", "r", "true"}, "no number of seconds"},
         {{"-w", "-1", "r", "true"}, "no number of seconds"},
         {{"--wait", "ever", "r", "true"}, "or forever"},
+        {{"-F", "r", "true"}, "--no-fork can't be had: redlock renews the lease"},
         {{"r"}, "run needs a command"},
         {{"r", "--ttl", "5s"}, "run needs a command"}};
     for (const auto& [call, text] : calls) {

@@ -1,10 +1,14 @@
-// The exit status of each command for each argument that it can't take; knows no internals.
+// The exit statuses of the command, for arguments that it can't take and for what befalls; knows no
+// internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "support/cluster.hpp"
 #include "support/run.hpp"
-#include "tool_process.hpp"
+#include "tool_call.hpp"
 
+#include <sys/stat.h>
+
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -131,6 +135,95 @@ TEST_CASE("what can't be taken is refused with 125 by each command", "[statuses]
     check_refusals(nodes, {"completion"}, {{}, {"tcsh"}, {"bash", "zsh"}}, {}, 125);
     check_refusals(nodes, {"help"}, {{"lock"}, {"run", "list"}}, {}, 125);
     CHECK(nodes.holding("r") == 0);
+}
+
+TEST_CASE("a lease that an operator took before CMD ended is no success", "[statuses]") {
+    cluster nodes(3);
+    found(nodes);
+    const scratch folder;
+    REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
+    // It ends before a renewal is due, which would report the loss.
+    tool_process running(run_on(nodes, {"--ttl", "60s", "r", "--", "cat", folder / "gate"}));
+    REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
+    CHECK(outcome_of({"release", "--config", nodes.config(), "--force", "--yes", "r"}).status == 0);
+    std::ofstream(folder / "gate") << "";
+    const auto got = outcome_of(running);
+    CHECK(got.status == 122);
+    CHECK(has_text(got.err, "the lease of 'r' was gone from a quorum of nodes before CMD ended"));
+    CHECK(has_text(got.err, "release --force"));
+}
+
+TEST_CASE("what could not be executed keeps nobody out for --min-hold", "[statuses]") {
+    cluster nodes(3);
+    found(nodes);
+    const scratch folder;
+    std::ofstream(folder / "unready") << "";
+    for (const auto& [job, status] : {std::pair{folder / "none", 127},
+                                      std::pair{folder / "unready", 126}}) {
+        CHECK(outcome_of(run_on(nodes, {"--min-hold", "50s", "r", "s", "--", job})).status == status);
+        CHECK(nodes.holding("r") == 0);
+        CHECK(outcome_of(run_on(nodes, {"s", "--", "true"})).status == 0);
+    }
+    // A job that ends so has run.
+    CHECK(outcome_of(run_on(nodes, {"--min-hold", "50s", "r", "-c", "exit 127"})).status == 127);
+    CHECK(outcome_of(run_on(nodes, {"r", "--", "true"})).status == 120);
+}
+
+TEST_CASE("a script that can't be read as one is refused with the cause", "[statuses]") {
+    cluster nodes(3);
+    found(nodes);
+    const scratch folder;
+    const auto complaint = [&](const std::string& text) {
+        std::ofstream(folder / "job") << text;
+        REQUIRE(::chmod((folder / "job").c_str(), 0700) == 0);
+        return outcome_of(run_on(nodes, {"r", "--", folder / "job"})).err;
+    };
+    CHECK(has_text(complaint("#!/bin/sh\r\necho\r\n"), "its lines end as on Windows"));
+    CHECK(has_text(complaint("#! /no/such -x\necho\n"),
+                   "its first line names the interpreter /no/such, which is not here"));
+}
+
+TEST_CASE("a wait without a quorum says so, and why, also where nobody looks", "[statuses]") {
+    cluster nodes(3);
+    found(nodes);
+    const scratch folder;
+    for (const std::size_t i : {0, 1}) nodes.kill(i);
+    const std::string port = std::to_string(nodes.options().nodes[1].port);
+    for (const char* option : {"--verbose", "--quiet", "--no-renew"}) {
+        tool_process running(run_on(nodes, {option, "--wait", "forever", "--metrics",
+                                            folder / "metrics", "r", "--", "true"}));
+        const auto told = "no quorum of nodes may vote: ";
+        CHECK(eventually([&] { return has_text(running.err(), told); }));
+        running.send(SIGTERM);
+        const auto got = outcome_of(running);
+        CHECK(got.err.find(told) == got.err.rfind(told));
+        CHECK(has_text(got.err, ":" + port + ": Connection refused"));
+        const std::string counted = read_file(folder / "metrics");
+        CHECK(has_text(counted, "redlock_quorum 0"));
+        CHECK(has_text(counted, ":" + port + "\"} 0"));
+    }
+    tool_process json(run_on(nodes, {"--json", "--wait", "forever", "r", "--", "true"}));
+    CHECK(eventually([&] { return has_text(json.err(), "\"quorum\":false"); }));
+}
+
+TEST_CASE("doctor --ready waits for the nodes' votes", "[statuses]") {
+    cluster nodes(3);
+    found(nodes);
+    const auto ready = [&](call_words rest) {
+        rest.insert(rest.begin(), {"doctor", "--ready", "--config", nodes.config()});
+        return outcome_of(rest);
+    };
+    const auto name = [&](std::size_t i) {
+        return "127.0.0.1:" + std::to_string(nodes.options().nodes[i].port);
+    };
+    CHECK(ready({}).status == 0);
+    nodes.kill(0);
+    const auto got = ready({});
+    CHECK(got.status == 1);
+    CHECK(has_text(got.err, name(0) + " has no vote: "));
+    CHECK(ready({name(1)}).status == 0);
+    CHECK(ready({name(0)}).status == 1);
+    CHECK(ready({"other"}).status == 125);
 }
 
 TEST_CASE("nodes that can't be used are refused with 125 by each command", "[statuses]") {

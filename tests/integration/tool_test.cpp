@@ -3,6 +3,7 @@
 #include "../support/catch.hpp"
 #include "support/cluster.hpp"
 #include "support/run.hpp"
+#include "support/skipped.hpp"
 #include "tool_process.hpp"
 
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -420,7 +422,7 @@ TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]
         {{"run", "--tll", "9s", "r", "--", "true"}, "no option --tll; did you mean --ttl?"},
         {{"run", "--hold=9s", "r", "--", "true"}, "no option --hold; did you mean --max-hold?"},
         {{"inspect", "--jsn", "r"}, "no option --jsn; did you mean --json?"},
-        {{"inspect", "--hold", "r"}, "no option --hold: see redlock help"},
+        {{"inspect", "--hold", "r"}, "no option --hold: see redlock help inspect"},
         {{"run", "--ttl", "10", "r", "--", "true"}, "write 10ms, 10s or 10m"},
         {{"run", "--ttl", "ten", "r", "--", "true"}, "500ms, 1.5s, 10s or 1m30s"},
         {{"run", "r", "--", "true"}, "REDLOCK_CONFIG"},
@@ -445,7 +447,7 @@ TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]
 TEST_CASE("terms that can't be kept are refused before a request is sent", "[tool]") {
     cluster nodes(3);
     const std::vector<std::pair<words, std::string>> cases{
-        {{"--ttl", "61s"}, "ttl_max_ms"},
+        {{"--ttl", "61s"}, "--ttl 61s is above the longest that the nodes take, 1m"},
         {{"--ttl", "0s"}, "--ttl must be longer than 0"},
         {{"--margin", "0ms"}, "--margin must be longer than 0"},
         {{"--ttl", "2s", "--margin", "1500ms"}, "--margin 1500ms leaves too little of --ttl 2s"},
@@ -729,22 +731,34 @@ TEST_CASE("the next holder starts when the last one's group is gone", "[tool]") 
     CHECK(gone < std::stoll(second.out()));
 }
 
-TEST_CASE("redlock that slept over the end of its lease kills at once", "[tool]") {
+TEST_CASE("redlock that is stopped does not let its command work beside the next holder",
+          "[tool]") {
     cluster nodes(3);
     scratch folder;
-    const std::string script =
-        "trap 'echo asked' TERM; echo $$ >\"$0\"; echo up; while :; do sleep 0.05; done";
-    tool_process running(
-        on(nodes, {"run", "--ttl", "4s", "r", "--", "sh", "-c", script, folder / "group"}));
-    REQUIRE(eventually([&] { return running.out() == "up\n" && nodes.holding("r") == 3; }));
-    const auto pgid = static_cast<pid_t>(number_in(folder / "group"));
+    std::string script;
+    SECTION("a command that asks to be ended") {
+        script = "trap 'echo asked; exit 0' TERM; echo up; while :; do sleep 0.05; done";
+    }
+    SECTION("one that has to be killed, with what it started") { script = stubborn; }
+    const bool is_stubborn = script == stubborn;
+    const std::string beats = folder / "beats";
+    tool_process running(on(nodes, {"run", "--ttl", "6s", "r", "--", "sh", "-c", script, "sh",
+                                    folder / "group", beats}));
+    REQUIRE(eventually([&] {
+        return is_stubborn ? last_beat(beats + ".child") > 0 : running.out() == "up\n";
+    }));
     running.send(SIGSTOP);
-    REQUIRE(eventually([&] { return nodes.holding("r") == 0; }));
-    CHECK(is_alive(-pgid));  // nobody could stop it: that is a documented limit
+    tool_process second(
+        on(nodes, {"run", "--ttl", "4s", "--wait", "20s", "r", "--", "date", "+%s%N"}));
+    CHECK(second.wait() == 0);
+    if (is_stubborn) {
+        const auto gone = std::max(last_beat(beats), last_beat(beats + ".child"));
+        CHECK(gone < std::stoll(second.out()));
+    } else {
+        CHECK(running.out() == "up\nasked\n");
+    }
     running.send(SIGCONT);
     CHECK(running.wait() == 122);
-    CHECK_FALSE(is_alive(-pgid));
-    CHECK(running.out() == "up\n");
     CHECK(has(running.err(), "is lost"));
     CHECK(has(running.err(), "this machine stood still"));
 }
@@ -761,6 +775,35 @@ TEST_CASE("redlock that slept for a moment goes on", "[tool]") {
     running.send(SIGCONT);
     std::ofstream(folder / "gate") << "";
     CHECK(running.wait() == 0);
+    CHECK(nodes.holding("r") == 0);
+}
+
+TEST_CASE("a stop that is shorter than the lease ends nothing after it, either", "[tool]") {
+    cluster nodes(3);
+    tool_process running(on(nodes, {"run", "--ttl", "4s", "r", "--", "sleep", "6"}));
+    REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
+    running.send(SIGSTOP);
+    std::this_thread::sleep_for(1500ms);  // one renewal is late
+    running.send(SIGCONT);
+    CHECK(running.wait() == 0);
+    CHECK(running.err().empty());
+}
+
+TEST_CASE("without its second process a run is refused", "[tool]") {
+    if (::geteuid() != 0) return say_skipped("needs root, to be a user of its own; run it as root");
+    cluster nodes(3);
+    const auto uri = [&](std::size_t i) {
+        return "127.0.0.1:" + std::to_string(nodes.options().nodes[i].port);
+    };
+    // Of this user there are redlock and CMD, and no process more.
+    tool_process running(
+        tool_process::program{"/bin/sh"},
+        {"-c", "exec setpriv --reuid=54321 --clear-groups prlimit --nproc=2 \"$0\" \"$@\"",
+         std::getenv("REDLOCK_TOOL"), "run", "--node", uri(0), "--node", uri(1), "--node", uri(2), "r",
+         "--", "echo", "ran"});
+    CHECK(running.wait() == 125);
+    CHECK(running.out().empty());
+    CHECK(has(running.err(), "CMD can't be started: fork of the process that watches CMD"));
     CHECK(nodes.holding("r") == 0);
 }
 

@@ -8,9 +8,12 @@
 namespace redlock::testing {
 
 /// scripts/test-sum looks for lines that begin so.
-inline void say_not_installed(const std::string& what) {
-    std::printf("skipped: %s is not installed; scripts/install-deps installs it\n", what.c_str());
+inline void say_skipped(const std::string& why) {
+    std::printf("skipped: %s\n", why.c_str());
     std::fflush(stdout);
+}
+inline void say_not_installed(const std::string& what) {
+    say_skipped(what + " is not installed; scripts/install-deps installs it");
 }
 
 }  // namespace redlock::testing

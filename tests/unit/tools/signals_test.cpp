@@ -62,7 +62,7 @@ TEST_CASE("a process that was continued already does not stop") {
         ::kill(::getpid(), SIGCONT);
         context.poll();  // it is ready, and not taken before its handler runs
         ::kill(::getpid(), SIGCONT);
-        job.stop(false);
+        job.stop(SIGTSTP, false);
         return true;
     });
     CHECK(WIFEXITED(status));
@@ -73,7 +73,7 @@ TEST_CASE("a stop stops, and the signals stay blocked") {
         boost::asio::io_context context;
         const inherited_signals given;
         job_control job(context, given, [](int) {});
-        job.stop(false);
+        job.stop(SIGTSTP, false);
         return true;
     });
     CHECK(WIFSTOPPED(status));
