@@ -46,7 +46,7 @@ def by_threads(lock_of, threads, count):
 
 
 def ours():
-    import redlock
+    import redlock_quorum as redlock
 
     return redlock.Client.from_environment().lock
 

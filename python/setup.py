@@ -31,7 +31,7 @@ class WithLibrary(build_py):
     def run(self):
         super().run()
         if LIBRARY:
-            shutil.copy(LIBRARY, pathlib.Path(self.build_lib, "redlock", "libredlock_c.so.0"))
+            shutil.copy(LIBRARY, pathlib.Path(self.build_lib, "redlock_quorum", "libredlock_c.so.0"))
 
 
 class OfPlatform(Distribution):

@@ -48,13 +48,13 @@ def module(path, names):
 
 
 def page(project):
-    package = project / "python/redlock"
+    package = project / "python/redlock_quorum"
     names = set(public_names(package))
     parts = ["# Python API\n", text_of(ast.parse((package / "__init__.py").read_text(encoding="utf-8"))) + "\n",
-             "## redlock\n"]
+             "## redlock_quorum\n"]
     for path in sorted(package.glob("_[a-z]*.py")):
         parts += module(path, names)
     aio = package / "aio.py"
-    parts += ["## redlock.aio\n", text_of(ast.parse(aio.read_text(encoding="utf-8"))) + "\n"]
+    parts += ["## redlock_quorum.aio\n", text_of(ast.parse(aio.read_text(encoding="utf-8"))) + "\n"]
     parts += [text.replace("### ", "### aio.", 1) for text in module(aio, None)]
     return "\n".join(parts)

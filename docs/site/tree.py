@@ -50,8 +50,8 @@ class Stage:
         target = self.project / name
         if page := self.api_page_of(name):
             return page
-        if name == "python/redlock":
-            return "python/redlock/index.md"
+        if name == "python/redlock_quorum":
+            return "python/redlock_quorum/index.md"
         if not target.exists():
             return name  # mkdocs says which page names it
         self.waiting.append(name)
@@ -140,5 +140,5 @@ def lay_out(project, folder, api_page_of):
             entries.append({title: stage.lead_to(path)})
         menu.append({group: entries})
     stage.lay_out_all()
-    stage.write("python/redlock/index.md", python_api.page(project))
+    stage.write("python/redlock_quorum/index.md", python_api.page(project))
     return menu

@@ -25,7 +25,7 @@ import time
 PROGRAMS = ("chromium-headless-shell", "chromium", "google-chrome")
 # A page of each kind, which is opened at both widths; the others of docs/ are opened at the narrow one.
 PAGES = ("index.html", "docs/index.html", "docs/nodes.html", "docs/configuration.html", "docs/command.html",
-         "examples/election.cpp.html", "python/redlock/index.html", "api/index.html",
+         "examples/election.cpp.html", "python/redlock_quorum/index.html", "api/index.html",
          "api/classredlock_1_1client.html", "api/c_8h.html")
 NARROW, WIDE = 390, 1280
 INDEX = "search_index.json"  # only a search needs it, and it takes a page as long as all else

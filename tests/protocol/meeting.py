@@ -9,7 +9,7 @@ import threading
 import time
 import unittest
 
-import redlock
+import redlock_quorum as redlock
 from client import Guest, Plain, Refused
 
 PORTS = [int(port) for port in re.findall(

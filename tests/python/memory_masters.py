@@ -6,8 +6,8 @@ import gc
 import threading
 import unittest
 
-import redlock
-from redlock import _native
+import redlock_quorum as redlock
+from redlock_quorum import _native
 
 KIT = _native.library.loaded
 KIT.redlock_masters_new.restype = ctypes.c_void_p

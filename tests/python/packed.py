@@ -42,14 +42,14 @@ with_library = made(REDLOCK_LIBRARY=str(library))
 assert "-py3-none-linux_" in with_library.name, with_library.name
 for_all = made()
 assert for_all.name.endswith("-py3-none-any.whl"), for_all.name
-assert "redlock/py.typed" in zipfile.ZipFile(for_all).namelist()
+assert "redlock_quorum/py.typed" in zipfile.ZipFile(for_all).namelist()
 
 unpacked = work / "unpacked"
 zipfile.ZipFile(with_library).extractall(unpacked)
-said = subprocess.run([sys.executable, "-c", "import redlock, redlock.aio; from redlock import _native\n"
+said = subprocess.run([sys.executable, "-c", "import redlock_quorum as redlock; from redlock_quorum import _native, aio\n"
                                              "print(redlock.__version__, _native.library.path)"],
                       check=True, env={**without, "PYTHONPATH": str(unpacked)}, text=True,
                       stdout=subprocess.PIPE).stdout.split()
 assert said[0] in with_library.name, said
-assert said[1] == str(unpacked / "redlock/libredlock_c.so.0"), said
+assert said[1] == str(unpacked / "redlock_quorum/libredlock_c.so.0"), said
 print(with_library.name, for_all.name)

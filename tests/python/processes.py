@@ -10,14 +10,14 @@ import sys
 import tempfile
 import unittest
 
-import redlock
+import redlock_quorum as redlock
 from locks import LONGEST_S, soon
 
 TOOL = os.environ["REDLOCK_TOOL"]
 
 
 def python(program, *words, **how):
-    return subprocess.Popen([sys.executable, "-c", "import redlock, sys\n" + program, *words],
+    return subprocess.Popen([sys.executable, "-c", "import redlock_quorum as redlock, sys\n" + program, *words],
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
 
 

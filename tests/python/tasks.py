@@ -1,4 +1,4 @@
-# redlock.aio on real servers: many locks, a loop that is never blocked, cancellation, losses.
+# redlock_quorum.aio on real servers: many locks, a loop that is never blocked, cancellation, losses.
 # SPDX-License-Identifier: MIT
 """usage: REDLOCK_CONFIG=FILE REDLOCK_LIBRARY=FILE PYTHONPATH=DIR tasks.py [TEST...]"""
 import asyncio
@@ -7,8 +7,8 @@ import resource
 import time
 import unittest
 
-import redlock
-from redlock import aio
+import redlock_quorum as redlock
+from redlock_quorum import aio
 
 
 class Tasks(unittest.IsolatedAsyncioTestCase):

@@ -80,7 +80,7 @@ class Lease:
         self._end_section(kind is not None)
 
     def __repr__(self) -> str:
-        return f"<redlock.Lease {'+'.join(self.resources)!r} fence {self._fence}>"
+        return f"<redlock_quorum.Lease {'+'.join(self.resources)!r} fence {self._fence}>"
 
     @property
     def resource(self) -> str:

@@ -1,6 +1,6 @@
 # The same locks for asyncio: no call blocks the loop.
 # SPDX-License-Identifier: MIT
-"""    client = redlock.aio.Client.from_environment()
+"""    client = aio.Client.from_environment()
     async with client.lock("stock:4711", ttl=10, wait=5) as lease:
         await write(fence=lease.fence)
 
@@ -120,7 +120,7 @@ class Lease:
         return self._sync.valid
 
     def __repr__(self) -> str:
-        return repr(self._sync).replace("redlock.", "redlock.aio.")
+        return repr(self._sync).replace("redlock_quorum.", "redlock_quorum.aio.")
 
     async def __aenter__(self) -> "Lease":
         return self

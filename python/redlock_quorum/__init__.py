@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Locks over N independent Redis masters, granted by a majority under a lease with a fencing token.
 
-    import redlock
+    import redlock_quorum as redlock
 
     client = redlock.Client.from_environment()
     with client.lock("stock:4711", ttl=10, wait=5) as lease:
         write(fence=lease.fence)
 
-Durations are numbers of seconds or timedeltas. `redlock.aio` has the same for asyncio."""
+Durations are numbers of seconds or timedeltas. `redlock_quorum.aio` has the same for asyncio."""
 from ._client import Client
 from ._errors import (Cancelled, ClientClosed, ConfigError, Contended, Error, ForkedError,
                       InvalidArgument, Issue, LeaseLost, NoQuorum, NotHeld, OutOfMemory,
