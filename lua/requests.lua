@@ -10,7 +10,8 @@
 -- ARGV[1]  the epoch that the node record had in the handshake; empty: not compared
 -- ARGV[2]  the time of this node's clock, in us, after which no key is taken; empty: no limit
 -- ARGV[3]  how far a fence may lie from this node's clock where its own is missing, in us
--- ARGV[4]  how long a fence lives at most, in ms
+-- ARGV[4]  by how much this node's clock is behind the time that fences go by, in us: its lift,
+--          after clocks went back
 -- ARGV[5]  n, the number of keys of all requests
 -- Then the requests, each a word and its arguments:
 --   acquire VALUE TTL FENCE
@@ -59,7 +60,8 @@
 --   {3, before, fence}         queued: free, but others wait, the first of them alive for at least
 --                              that many ms unless its entry is refreshed
 --   {4, fence}                 stale: free, but the proposed fence is not above this one
---   {5, time}                  ahead: free, but the proposed fence is too far above that time
+--   {5, time}                  ahead: free, but the proposed fence is too far above that time,
+--                              which is lifted
 --   {6, left, value, fence, before, free, k}  the slot is taken, or others wait before it: when one
 --                              is free, and a map of those that are, of k; others may have named
 --                              fewer than K
@@ -91,7 +93,7 @@
 -- what they hold is read at once, since each call of the server takes longer than what it does. How
 -- long a call takes: docs/performance.md.
 -- include shared/clock.lua
-local epoch, not_after, allowance, fence_life = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local epoch, not_after, allowance, lift = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local count = tonumber(ARGV[5])
 
 -- include shared/fence.lua
@@ -102,8 +104,8 @@ local function refuse_fence(fence, least, is_missing)
     local proposed = tonumber(fence)
     if proposed <= least then
         return {4, least}
-    elseif is_missing and proposed > node_us() + allowance then
-        return {5, node_us()}
+    elseif is_missing and proposed > node_us() + lift + allowance then
+        return {5, node_us() + lift}
     end
 end
 
@@ -113,8 +115,7 @@ local released = {}
 
 -- Writes a key that is to be taken and its fence, or neither. Returns 1, or an error. The key is
 -- free, or was released by this script; `lacks`: there is no fence. What MGET can't read looks
--- missing, and
--- NX tells: such a key is never overwritten.
+-- missing, and NX tells: such a key is never overwritten.
 local function write_both(key, fence_key, value, ttl, fence, lacks)
     local name, done = key, nil
     if released[key] then
@@ -124,7 +125,7 @@ local function write_both(key, fence_key, value, ttl, fence, lacks)
     end
     if done and not done.err then
         name = fence_key
-        local lives = life_of(fence, ttl, fence_life)
+        local lives = life_of(fence, ttl)
         if lacks then
             done = redis.pcall('SET', fence_key, fence, 'NX', 'PX', lives)
         else

@@ -7,7 +7,7 @@
 -- KEYS[4]  the queue of its waiters
 -- KEYS[5]  the set of its readers; of a slot the set of the slots
 -- ARGV[1]  the fence that is raised at least to this
--- ARGV[2]  how long a fence lives at most, in ms
+-- ARGV[2]  by how much this node's clock is behind the time that fences go by, in us
 -- ARGV[3]  for how long a revoked value counts, in ms
 -- ARGV[4]  the prefix of all keys
 -- ARGV[5]  the slot of which that is the key; empty where it is none
@@ -24,6 +24,7 @@
 -- it.
 -- The fence keeps out what its earlier commands still have to say.
 -- include shared/clock.lua
+local lift = ARGV[2]
 -- include shared/fence_life.lua
 -- include shared/queue.lua
 -- include shared/revoked.lua
@@ -54,7 +55,9 @@ if fence_key then
     if failure then
         return failure
     elseif type(text) ~= 'table' and tonumber(ARGV[1]) > seen then
-        redis.call('SET', fence_key, ARGV[1], 'PX', life_of(ARGV[1], 0, ARGV[2]))
+        -- Others may hold the key as long as before.
+        local lives_ms = redis.call('PTTL', fence_key)
+        redis.call('SET', fence_key, ARGV[1], 'PX', life_of(ARGV[1], lives_ms))
         seen = tonumber(ARGV[1])
     end
 end

@@ -137,6 +137,10 @@ A quorum of nodes has to take it; a warning names the others. A node that is bac
 when ttl_max is over, or at once if its server ran on. If it belongs to another list of nodes,
 no lock is granted from then until init is run again.
 
+Where the clocks of all nodes went back, fences go on above those drawn before. With
+--lower-fences they follow the clocks again: later holders have lower fences than earlier
+ones, and a store that remembers one of before refuses them.
+
 Exit status: 0; 121 if fewer than a quorum of nodes took it; 125 on failure.)";
 
 constexpr const char* about_commit =
@@ -463,9 +467,11 @@ void parser::add_looks() {
 }
 
 void parser::add_changes() {
-    add("init", "Declare the nodes new: no earlier lock can be held", about_init, declaring_,
-        tool::init)
-        .add_flag("--yes", declaring_.yes, "Do not ask");
+    CLI::App& init = add("init", "Declare the nodes new: no earlier lock can be held", about_init,
+                         declaring_, tool::init);
+    init.add_flag("--yes", declaring_.yes, "Do not ask");
+    init.add_flag("--lower-fences", declaring_.lowers_fences,
+                  "After clocks went back: fences follow them again, and are lower than before");
 
     CLI::App& commit = add("commit", "End a change of the list of nodes",
                            std::string(durations) + about_commit, committing_, tool::commit);

@@ -93,6 +93,7 @@ int doctor(const doctor_request& request);
 
 struct init_request : node_request {
     bool yes = false;  ///< Do not ask.
+    bool lowers_fences = false;
 };
 
 /// The exit status: 0 when every node took it.

@@ -20,11 +20,14 @@ namespace redlock::tool {
 
 namespace {
 
-void ask(const client_options& client) {
+void ask(const client_options& client, bool lowers_fences) {
     confirm("init", "if no program can hold a lock on " + names_of(client),
             "This declares that no program holds a lock on " + names_of(client) +
                 ",\nnot even one that ran before the nodes last started. If one does, a second "
-                "holder gets in.");
+                "holder gets in." +
+                (lowers_fences ? "\nFences are lower from then on: a store that remembers a fence "
+                                 "of before refuses the\nholders that follow, until it forgets it."
+                               : ""));
 }
 
 std::string votes_to_json(error_code ec, const std::vector<node_vote>& answers) {
@@ -78,9 +81,10 @@ int init(const init_request& request) {
                  "to declare nodes new, name those of one list");
         return own_failure;
     }
-    if (!request.yes) ask(found.client);
+    if (!request.yes) ask(found.client, request.lowers_fences);
+    const init_options how{.lowers_fences = request.lowers_fences};
     return work(found.client, [&](client& on, const std::function<void(int)>& over) {
-        on.async_init([&, over](error_code ec, const std::vector<node_vote>& answers) {
+        on.async_init(how, [&, over](error_code ec, const std::vector<node_vote>& answers) {
             over(show(ec, answers, found.client, request.json));
         });
     });

@@ -60,9 +60,14 @@ auto client::async_revoke(const resource_state& shown, T&& token) {
 /// when it meets the node until the node is declared new, too.
 /// **Errors.** `no_quorum`: fewer nodes took it; those that did keep the declaration.
 template <detail::token_for<void(error_code, std::vector<node_vote>)> T>
-auto client::async_init(T&& token) {
+auto client::async_init(const init_options& how, T&& token) {
     return boost::asio::async_initiate<T, void(error_code, std::vector<node_vote>)>(
-        detail::initiate<&detail::start_init>{impl_}, token);
+        detail::initiate<&detail::start_init>{impl_}, token, how);
+}
+template <detail::token_for<void(error_code, std::vector<node_vote>)> T>
+auto client::async_init(T&& token) {
+    const init_options usual;
+    return async_init(usual, std::forward<T>(token));
 }
 
 /// Ends a change of the list of nodes while locks are held: from then on the new list stands,

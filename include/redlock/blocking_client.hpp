@@ -105,7 +105,7 @@ public:
     result<std::vector<node_report>> probe();
     /// One vote per node, also in the refusal: `granted` for each that took the declaration, which
     /// is a quorum at least unless it is refused. See `client::async_init`.
-    [[nodiscard]] result<std::vector<node_vote>, refusal> init();
+    [[nodiscard]] result<std::vector<node_vote>, refusal> init(const init_options& how = {});
     /// Ends a change of the list of nodes; `commit_report::error` says whether it did. See
     /// `client::async_commit`.
     [[nodiscard]] commit_report commit(const commit_options& how = {}, std::stop_token = {});

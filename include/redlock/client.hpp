@@ -175,6 +175,8 @@ public:
     [[nodiscard]] auto async_revoke(const resource_state& shown, T&& token = T{});
     void async_revoke(resource_state&& shown, auto&&... token) = delete;
     template <detail::token_for<void(error_code, std::vector<node_vote>)> T = detail::default_token>
+    [[nodiscard]] auto async_init(const init_options& how, T&& token = T{});
+    template <detail::token_for<void(error_code, std::vector<node_vote>)> T = detail::default_token>
     [[nodiscard]] auto async_init(T&& token = T{});
     template <detail::token_for<void(error_code, commit_report)> T = detail::default_token>
     [[nodiscard]] auto async_commit(const commit_options& how, T&& token = T{});

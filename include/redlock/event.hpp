@@ -59,6 +59,9 @@ enum class event_kind : std::uint8_t {
     /// not answered, `error` why. The node may have executed them; a key that remains expires with
     /// its ttl.
     releases_given_up,
+    /// The clocks of all nodes went back, by `duration` at least. Fences go on above those drawn
+    /// before; `detail` says what to do.
+    clocks_went_back,
 };
 
 enum class severity : std::uint8_t { debug, info, warning, error };

@@ -37,6 +37,7 @@ enum class node_problem : std::uint8_t {
     refuses_writes,      ///< It grants no lock: a failed save, too few replicas, no memory.
     save_failed,         ///< Its last snapshot failed: it may come to refuse writes.
     list_changes,        ///< A list change is under way, or was given up: `node_report::list`.
+    clocks_went_back,    ///< The clocks of all nodes did: fences go on ahead of them.
 };
 
 REDLOCK_EXPORT std::string_view to_string(node_problem what) noexcept;

@@ -122,6 +122,14 @@ struct acquire_options {
 static_assert(std::is_trivially_destructible_v<acquire_options>);
 
 /// One error or warning about a configuration.
+/// How nodes are declared new. Trivially destructible: see `acquire_options`.
+struct init_options {
+    /// After the clocks of all nodes went back, fences follow them again: later holders have lower
+    /// ones than earlier holders had. A store that remembers those refuses the later holders.
+    bool lowers_fences = false;
+};
+static_assert(std::is_trivially_destructible_v<init_options>);
+
 struct config_issue {
     enum class level : std::uint8_t { error, warning };
     level severity = level::error;

@@ -32,6 +32,16 @@ local function put(name, text, ttl_ms)
     stored[name] = text
 end
 
+-- Raises the fence of a key that somebody may hold: it lives for `least_ms`, and no shorter than
+-- before. Returns nil where it is done, and otherwise an error.
+local function raise(fence_key, fence, least_ms)
+    local lives_ms = redis.pcall('PTTL', fence_key)
+    if type(lives_ms) == 'table' then
+        return lives_ms
+    end
+    return put(fence_key, fence, life_of(fence, math.max(lives_ms, least_ms)))
+end
+
 -- Takes a free key under its fence.
 local function take(key, fence_key, value, ttl, fence, least, is_missing)
     local answer = refuse_fence(fence, least, is_missing) or
@@ -150,9 +160,7 @@ local function raise_fence(i, fence)
     local fence_key, failure = KEYS[2 * i + 1], nil
     local least = fence_to_exceed(fence_key)
     if least and tonumber(fence) > least then
-        local lives = redis.pcall('PTTL', fence_key)  -- another program's, which may hold the key
-        failure = type(lives) == 'table' and lives or
-            put(fence_key, fence, life_of(fence, lives, fence_life))
+        failure = raise(fence_key, fence, 0)
     end
     return failure and not string.find(failure.err, '^FOREIGN') and failure or nil
 end
@@ -190,7 +198,7 @@ local function shorten_fence(i, is_long)
     end
     local fence, is_missing = fence_to_exceed(KEYS[2 * i + 1])
     if fence and not is_missing then
-        redis.pcall('PEXPIRE', KEYS[2 * i + 1], life_of(fence, 0, fence_life))
+        redis.pcall('PEXPIRE', KEYS[2 * i + 1], life_of(fence, 0))
     end
 end
 
@@ -234,13 +242,14 @@ local function find_rules(what)
     end
     if verb == 'release' or verb == 'leave' then
         return rules.release, words, true, m
-    elseif verb ~= 'hold' then
-        return verb == 'extend' and rules.extend or rules.acquire, words, false, m
+    elseif verb ~= 'extend' and verb ~= 'hold' then
+        return rules.acquire, words, false, m
     end
+    -- The fence lives as long as the key. Only some renewals prolong it, for those to come, too.
     return function(i, _, value, ttl, ...)
-        local answer = rules.extend(i, m, value, ttl, ...)
-        for j = i, answer == 1 and i + m - 1 or 0 do
-            prolong(KEYS[2 * j + 1], math.min(6 * ttl, fence_life))  -- for some renewals to come
+        local answer, was_gone = rules.extend(i, m, value, ttl, ...)
+        for j = i, answer == 1 and (was_gone or verb == 'hold') and i + m - 1 or 0 do
+            prolong(KEYS[2 * j + 1], 6 * ttl)
         end
         return answer
     end, words, false, m

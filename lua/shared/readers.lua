@@ -168,8 +168,7 @@ local function join_readers(i, set, value, ttl_text, fence, least, is_missing, u
         end
     end
     if (raises or not until_ms) and proposed > least then
-        local lives_ms = life_of(fence, ends_ms - now_ms, fence_life)
-        local failure = put(KEYS[2 * i + 1], fence, lives_ms)
+        local failure = raise(KEYS[2 * i + 1], fence, ends_ms - now_ms)
         if failure then
             if not until_ms then
                 redis.pcall('ZREM', set, value)
@@ -239,7 +238,7 @@ local function share_own(i, set, value, ttl_text, fence, least)
     end
     if type(done) ~= 'table' then
         done = tonumber(fence) > least and
-            put(KEYS[2 * i + 1], fence, life_of(fence, lives_ms, fence_life)) or
+            raise(KEYS[2 * i + 1], fence, lives_ms) or
             put(key, marker, lives_ms)
     end
     if done then
@@ -268,7 +267,7 @@ local function extend_share(i, _, value, ttl, fence)
         return refusal
     end
     local enter = current and join_readers or open_readers
-    return enter(i, set, value, ttl, fence, least, is_missing, until_ms)
+    return enter(i, set, value, ttl, fence, least, is_missing, until_ms), not until_ms
 end
 
 -- Of those that are left the last one decides for how long the key lives; where none is left it

@@ -42,8 +42,7 @@ local function take_keys(i, m, value, ttl, fence, least, is_missing, raises)
         local key, fence_key, answer = KEYS[2 * j], KEYS[2 * j + 1], nil
         if stored[key] then
             local raised = raises and tonumber(fence) > fence_to_exceed(fence_key)
-            answer = raised and put(fence_key, fence, life_of(fence, ttl, fence_life)) or
-                prolong(key, ttl)
+            answer = raised and raise(fence_key, fence, tonumber(ttl)) or prolong(key, ttl)
         else
             answer = take(key, fence_key, value, ttl, fence, least, is_missing)
             taken = taken or {}
@@ -120,6 +119,7 @@ local function acquire(i, m, value, ttl, fence, id, ticket, life)
     return answer
 end
 
+-- Also returns whether one was gone, and is taken again.
 local function extend(i, m, value, ttl, fence)
     local is_gone = false
     for j = i, i + m - 1 do
@@ -145,7 +145,7 @@ local function extend(i, m, value, ttl, fence)
             return refusal
         end
     end
-    return take_keys(i, m, value, ttl, fence, least, is_missing, false)
+    return take_keys(i, m, value, ttl, fence, least, is_missing, false), is_gone
 end
 
 -- include shared/together.lua

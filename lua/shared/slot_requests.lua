@@ -196,12 +196,12 @@ local function acquire_slot(i, _, value, ttl, fence, slot, k, id, ticket, life)
 end
 
 local function extend_slot(i, _, value, ttl, fence, slot, k)
-    local answer = extend(i, 1, value, ttl, fence)
+    local answer, was_gone = extend(i, 1, value, ttl, fence)
     local failure = answer == 1 and note_count(KEYS[next_companion], k, now_ms + ttl)
     if answer == 1 then
         note_prolonged(KEYS[next_companion], slot, now_ms + ttl)
     end
-    return failure or answer
+    return failure or answer, was_gone
 end
 
 local function release_slot(i, _, value, slot, k, fence, id, ticket, life, keep, note, is_long)

@@ -258,8 +258,8 @@ result<std::vector<node_report>> blocking_client::probe() {
         worker::run<&detail::start_probe, std::vector<node_report>>(worker_, {}));
 }
 
-result<std::vector<node_vote>, refusal> blocking_client::init() {
-    auto [ec, votes] = worker::run<&detail::start_init, std::vector<node_vote>>(worker_, {});
+result<std::vector<node_vote>, refusal> blocking_client::init(const init_options& how) {
+    auto [ec, votes] = worker::run<&detail::start_init, std::vector<node_vote>>(worker_, {}, how);
     if (ec) return refusal{ec, std::move(votes)};
     return std::move(votes);
 }

@@ -112,8 +112,8 @@ void start_lost(const impl_ptr& impl, state_ptr state, lost_handler handler) {
     start<completing<lost_operation, loss>>(impl, std::move(handler), std::move(state));
 }
 
-void start_init(const impl_ptr& impl, votes_handler handler) {
-    start<completing<declare_operation, std::vector<node_vote>>>(impl, std::move(handler));
+void start_init(const impl_ptr& impl, const init_options& how, votes_handler handler) {
+    start<completing<declare_operation, std::vector<node_vote>>>(impl, std::move(handler), how);
 }
 
 void start_commit(const impl_ptr& impl, const commit_options& how, commit_handler handler) {

@@ -73,7 +73,7 @@ footprint adopt_operation::traces_of_lease(time_point now) {
         .is_plausible = client().tracker.believes(known_->fence, now),
         .stay = longest_stay(client().shared.options(), proof.min_hold,
                              client().nodes.time_to_vote()),
-        .node_time_us = client().tracker.node_time_us(now),
+        .node_time_us = client().tracker.fence_time_us(now),
         .clock_tolerance = client().tracker.limits_of_fences().tolerance};
     footprint left{core::traces_of_adopted(facts, client().tracker.breaks(), client().nodes.all(),
                                            now),
@@ -114,13 +114,14 @@ void adopt_operation::on_settled(time_point now) {
     }
 }
 
-// Under no fence at all: a node that lost the key does not take it again.
+// Under no fence at all: a node that lost the key does not take it again. Those that are there live
+// as long as the key.
 void adopt_operation::write(wire::request& out) const {
     const wire::fence_terms none{0, client().shared.options().key_prefix};
     const footprint& left = this->left();
     const duration ttl = std::max(ttl_, left.to_keep(count_->sent()));
     wire::write_extend(*left.kind, out, left.request(ttl),
-                       left.kind->is_fenced ? &none : nullptr);
+                       left.kind->is_fenced ? &none : nullptr, left.kind->is_fenced);
     out.keeps_for = ttl;
 }
 

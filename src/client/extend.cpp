@@ -54,15 +54,6 @@ void extension_round::write(wire::request& out, const part& p, time_point now) c
     out.keeps_for = ttl;
 }
 
-// At most renewals there is nothing to do.
-void extension_round::prolong_fence(part& p, time_point now) const {
-    footprint& left = p.lease->left();
-    const duration ttl = keys_live_for(p, now);
-    p.prolongs_fence = fence_ && left.is_fence_due(now, ttl);
-    if (!p.prolongs_fence) return;
-    left.note_prolonged_fences(now, ttl, client().tracker.limits_of_fences().life);
-}
-
 void extension_round::send(time_point now) {
     assert(size() > 0 && !is_finished_);
     const node_lists& lists = client().shared.lists();
@@ -80,7 +71,7 @@ void extension_round::send(time_point now) {
     std::vector<std::pair<part*, node_mask>> unsent;
     for (part& p : parts_) {
         if (!machine_.is_open(p.index)) continue;
-        prolong_fence(p, now);
+        p.prolongs_fence = fence_ && p.lease->left().renew_fences(now, keys_live_for(p, now));
         wire::request& wire = client().nodes.blank();
         write(wire, p, now);
         const auto result = client().nodes.send(*this, tag(p), wire, now, ask);

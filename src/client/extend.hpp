@@ -80,7 +80,6 @@ private:
     /// Null where the tag is of an earlier round.
     part* find(std::uint32_t tag) noexcept;
     duration keys_live_for(const part& p, time_point now) const;
-    void prolong_fence(part& p, time_point now) const;
     void write(wire::request& out, const part& p, time_point now) const;
     void note(std::size_t node, const wire::failure& why);
     /// Why nodes did not extend, in the latest round: their own words, where they said any.

@@ -191,6 +191,11 @@ bool node_reports::lacks_quorum(std::size_t node, time_point now) const {
 }
 
 std::string node_reports::tell_of_skew(std::size_t node) const {
+    if (eligibility_->is_unlifted(node)) {
+        return "the clocks of the nodes went back, and its record does not say yet by how much "
+               "fences go on above them: a program with the restart guard writes it when it "
+               "acquires";
+    }
     const duration skew = clocks_->skew(node).value_or(duration::zero());
     const auto size = std::chrono::duration_cast<microseconds>(std::chrono::abs(skew));
     return "its clock is " + text::brief(size) +
@@ -287,6 +292,20 @@ std::string node_reports::tell_of_ttl_max(std::size_t node) const {
            (theirs > ours ? "; the larger counts: give all clients the same"
                           : "; leases keep to the smaller until every node has the larger: give "
                             "all clients the same");
+}
+
+void node_reports::report_lift(duration least) const {
+    shared_->emit({.kind = event_kind::clocks_went_back, .severity = severity::warning,
+                   .duration = std::chrono::duration_cast<microseconds>(least),
+                   .detail = tell_of_lift(least)});
+}
+
+std::string node_reports::tell_of_lift(duration least) {
+    return "the clocks of the nodes went back, by " +
+           text::brief(std::chrono::duration_cast<microseconds>(least)) +
+           " at least, and fences go on above those drawn before, ahead of the clocks: where the "
+           "clocks are wrong now, set them right; where they were wrong before, nothing has to be "
+           "done, and redlock init --lower-fences ends it if no store has a fence of before";
 }
 
 bool node_reports::is_news(std::size_t node, std::string_view topic, std::string_view word) {
@@ -539,6 +558,7 @@ std::vector<node_finding> diagnose(const node_report& of, const probed& facts,
     add_list(of.list, node_lists(client).is_joint(), found);
     if (!facts.lateness.empty()) found.push_back(finding_of(slow, facts.lateness));
     if (!facts.of_ttl_max.empty()) found.push_back(finding_of(other_ttl_max, facts.of_ttl_max));
+    if (!facts.of_lift.empty()) found.push_back(finding_of(clocks_went_back, facts.of_lift));
     for (auto& concern : find_concerns(facts.settings, is_guarded(client), client.ttl_max)) {
         concern.severity = severity::warning;
         found.push_back(std::move(concern));

@@ -61,6 +61,7 @@ inline constexpr problem_facts problems[] = {
     {node_problem::refuses_writes, {}, severity::error, ": correct what the server says"},
     {node_problem::save_failed, {}, severity::warning, ": make room on its disk and say BGSAVE"},
     {node_problem::list_changes, {}, severity::warning, ""},
+    {node_problem::clocks_went_back, {}, severity::warning, ""},
 };
 
 constexpr const problem_facts& facts_of(node_problem what) noexcept {
@@ -119,6 +120,10 @@ public:
     void report_strike(std::size_t node, const core::clock_check& found) const;
     /// The record has another ttl_max than this client.
     void report_ttl_max(std::size_t node) const;
+    /// The clocks of all nodes went back, by so much at least.
+    void report_lift(duration least) const;
+    /// The same, where fences go on above those drawn before; and what to do.
+    static std::string tell_of_lift(duration least);
     std::string tell_of_ttl_max(std::size_t node) const;
     /// What a handshake showed: each problem once per node, and again when it comes back after a
     /// handshake without it; `lateness` (see `session`) only once.
@@ -158,6 +163,7 @@ struct probed {
     std::string refused_config{};              ///< The error that it answered to CONFIG GET.
     std::string lateness{};                    ///< That its round trip is too long; see `session`.
     std::string of_ttl_max{};                  ///< That another client's differs.
+    std::string of_lift{};                     ///< That the clocks of all nodes went back.
 };
 
 /// Locks need it not, but to vote at once after a restart a node does.

@@ -127,6 +127,7 @@ core::record_terms node_tracker::record_terms() const {
     return {.set = set_,
             .after = after == set_ ? std::string() : after,
             .names = set_names_,
+            .floor = knowledge_.floor_to_write(),
             .epoch = shared_->fresh_owner().to_string(),
             .quarantine = known.quarantine,
             .ttl_max = known.ttl_max,
@@ -148,15 +149,16 @@ wire::record_exchange node_tracker::on_known(std::size_t node, core::record_rule
     return {record_key_, terms_for(node), std::move(rule), &knowledge_.record_on(node)};
 }
 
-wire::record_exchange node_tracker::declaration(std::size_t node, time_point began) const {
+wire::record_exchange node_tracker::declaration(std::size_t node, time_point began,
+                                                bool lowers_fences) const {
     core::record_terms terms = record_terms();
     terms.server = knowledge_.votes().server_of(node);
     terms.quarantine = terms.ttl_max = shared_->options().ttl_max;
     terms.number = knowledge_.lists().number_to_declare();
     return {record_key_, std::move(terms),
-            [clock = knowledge_.clocks().check(node, began, true)](
+            [lowers_fences, clock = knowledge_.clocks().check(node, began, true)](
                 const core::record_facts& found, const core::record_terms& t) {
-                return core::declared(found, t, clock);
+                return core::declared(found, t, clock, lowers_fences);
             },
             // A node that has not said which process it is has to be read first.
             server_of(node).run_id.empty() ? nullptr : &knowledge_.record_on(node)};
@@ -277,6 +279,7 @@ void node_tracker::carry_out(const node_order& order, time_point now) {
         case task::bootstrap: return send_bootstrap(order, now);
         case task::look: return send_look(order, now);
         case task::write_clock: return send_clock(order, now);
+        case task::write_floor: return send_floor(order, now);
         case task::turn: return send_turn(order, now);
         case task::read_replication: return ask_replication(order, now);
         case task::greet_again: return greet_again(node, now);
@@ -291,6 +294,7 @@ void node_tracker::carry_out(const node_order& order, time_point now) {
             return;
         case task::report_objection: return reports_.report_objection(node, now);
         case task::report_ttl_max: return reports_.report_ttl_max(node);
+        case task::report_lift: return reports_.report_lift(order.gap);
     }
 }
 
@@ -329,12 +333,11 @@ void node_tracker::on_bootstrap(const query& of, std::size_t node, const resp::r
     knowledge_.bootstrap_done(node, of.step, record->made ? &*record : nullptr, of.sent(), now);
 }
 
-// Reads the clock and, where there is one, the record, both in one command. Without the guard the
-// set is looked at again where it did not fit.
+// Reads the clock and, where there is one, the record, both in one command. Without fences the set
+// is looked at again where it did not fit.
 void node_tracker::send_look(const node_order& order, time_point now) {
     const core::eligibility& votes = knowledge_.votes();
-    const bool asks_record =
-        is_guarded(shared_->options()) || !votes.may_be_queried(order.node);
+    const bool asks_record = shared_->is_fenced() || !votes.may_be_queried(order.node);
     constexpr auto on_answer = &node_tracker::on_look;
     constexpr auto on_none = &node_knowledge::look_failed;
     send(order,
@@ -373,6 +376,24 @@ void node_tracker::on_clock(const query& of, std::size_t node, const resp::reply
     const auto& record = of.found()->record;
     if (record) knowledge_.clock_written(node, *record, of.sent(), now);
     else knowledge_.write_failed(node, now);
+}
+
+void node_tracker::send_floor(const node_order& order, time_point now) {
+    const auto rule = [to = order.floor, known = knowledge_.record_on(order.node).floor](
+                          const core::record_facts& found, const core::record_terms& t) {
+        return core::floored(found, t, known, to);
+    };
+    send(order,
+         new query(*this, on_known(order.node, rule), &node_tracker::on_floor,
+                   &node_knowledge::floor_failed),
+         now);
+}
+
+void node_tracker::on_floor(const query& of, std::size_t node, const resp::reply&,
+                            time_point now) {
+    const auto& record = of.found()->record;
+    if (record) knowledge_.floor_written(node, *record, of.sent(), now);
+    else knowledge_.floor_failed(node, now);
 }
 
 void node_tracker::send_turn(const node_order& order, time_point now) {
@@ -449,6 +470,7 @@ wire::fence_terms node_tracker::terms(std::uint64_t fence) const noexcept {
 std::optional<wire::fence_terms> node_tracker::propose(std::uint64_t seen, time_point now,
                                                        std::uint64_t raised) {
     const auto fence = knowledge_.propose(seen, now, raised);
+    if (knowledge_.has_orders()) carry_out(now);  // before what carries the fence
     if (!fence) return std::nullopt;
     return terms(*fence);
 }

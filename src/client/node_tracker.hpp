@@ -69,8 +69,9 @@ public:
                     time_point now);
     /// The texts about the nodes, and what was reported of them.
     node_reports& reports() noexcept { return reports_; }
-    /// An operator declares the node new, and a member of this client's set.
-    wire::record_exchange declaration(std::size_t node, time_point began) const;
+    /// An operator declares the node new, and a member of this client's set; and may lower fences.
+    wire::record_exchange declaration(std::size_t node, time_point began,
+                                      bool lowers_fences) const;
     const core::server_facts& server_of(std::size_t node) const noexcept {
         return knowledge_.votes().server_of(node);
     }
@@ -120,13 +121,12 @@ public:
     std::optional<std::int64_t> shared_time_us(time_point now) const {
         return knowledge_.clocks().shared_us(now);
     }
-    std::optional<std::int64_t> node_time_us(time_point now) const noexcept {
-        return knowledge_.clocks().now_us(now);
+    /// Node time with the lift, by which fences go.
+    std::optional<std::int64_t> fence_time_us(time_point now) const noexcept {
+        return knowledge_.fence_time_us(now);
     }
-    /// The time by that node's own clock, at most.
-    std::optional<std::int64_t> node_time_us(std::size_t node, time_point now) const noexcept {
-        return knowledge_.clocks().now_us(node, now);
-    }
+    /// By how much the clocks of all nodes went back, at least; nothing where they did not.
+    std::optional<duration> least_step() const noexcept { return knowledge_.least_step(); }
 
     /// How far the node's clock is ahead of the median, where both are known.
     std::optional<duration> skew(std::size_t node) const noexcept {
@@ -159,12 +159,14 @@ private:
     void send_bootstrap(const core::node_order& order, time_point now);
     void send_look(const core::node_order& order, time_point now);
     void send_clock(const core::node_order& order, time_point now);
+    void send_floor(const core::node_order& order, time_point now);
     void send_turn(const core::node_order& order, time_point now);
     void ask_replication(const core::node_order& order, time_point now);
 
     void on_bootstrap(const query& of, std::size_t node, const resp::reply& reply, time_point now);
     void on_look(const query& of, std::size_t node, const resp::reply& reply, time_point now);
     void on_clock(const query& of, std::size_t node, const resp::reply& reply, time_point now);
+    void on_floor(const query& of, std::size_t node, const resp::reply& reply, time_point now);
     void on_turn(const query& of, std::size_t node, const resp::reply& reply, time_point now);
     void on_replication(const query& of, std::size_t node, const resp::reply& reply,
                         time_point now);

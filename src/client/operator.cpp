@@ -164,6 +164,9 @@ void probe_operation::report(std::size_t node, time_point now) {
     const bool differs = r.ttl_max != milliseconds(0) &&
                          r.ttl_max != client().shared.options().ttl_max;
     if (differs) facts.of_ttl_max = client().tracker.reports().tell_of_ttl_max(node);
+    if (const auto least = client().tracker.least_step()) {
+        facts.of_lift = node_reports::tell_of_lift(*least);
+    }
     r.findings = diagnose(r, facts, client().shared.options());
 }
 
@@ -185,7 +188,7 @@ bool declare_operation::go_on(time_point now) {
         result_.resize(client().shared.size());
         for (std::size_t i = 0; i < result_.size(); ++i) result_[i].node = client().shared.name(i);
         for (std::size_t i = 0; i < result_.size(); ++i) {
-            records_.push_back(client().tracker.declaration(i, sent_at_));
+            records_.push_back(client().tracker.declaration(i, sent_at_, how_.lowers_fences));
         }
         for (const std::size_t i : client().nodes.all()) write(i, now);
         return true;
@@ -313,7 +316,7 @@ void revoke_operation::write(std::uint32_t target, wire::request& out,
                             .slot = t.slot,
                             .is_fenced = client().shared.is_fenced(),
                             .fence = machine_.fence(),
-                            .fence_life = client().tracker.limits_of_fences().life,
+                            .lift = client().tracker.limits_of_fences().lift,
                             .revoked_life = client().tracker.ttl_max(),
                             .values = t.values});
 }

@@ -53,6 +53,9 @@ private:
 /// Completes with one vote per node: granted where it took the declaration. No error if a quorum
 /// took it.
 class declare_operation : public node_survey<std::vector<node_vote>> {
+public:
+    explicit declare_operation(const init_options& how = {}) noexcept : how_(how) {}
+
 private:
     error_code check() final;
     bool go_on(time_point now) final;
@@ -72,6 +75,7 @@ private:
     bool is_taken(std::size_t node) const;
     void note(std::size_t node, const wire::failure& why, time_point now);
 
+    init_options how_;
     std::vector<wire::record_exchange> records_;
     bool writes_again_ = false;
     time_point sent_at_{};

@@ -23,6 +23,7 @@ struct node_order {
         bootstrap,         ///< `step`, on its record.
         look,              ///< Read its clock and, where the guard is on, its record.
         write_clock,       ///< Write what was `found` of its clock, and `changes`, to its record.
+        write_floor,       ///< Write `floor` to its record.
         turn,              ///< Turn its record into that of another list: `turned`.
         read_replication,  ///< Read its role and its replication ids.
         greet_again,       ///< Run the handshake again, on a new connection.
@@ -36,6 +37,7 @@ struct node_order {
         settled,           ///< Acquires need not wait any longer.
         report_objection,  ///< The node has no vote.
         report_ttl_max,    ///< Its record has a ttl_max that no report named yet.
+        report_lift,       ///< The clocks of all nodes went back, by `gap` at least.
     };
 
     task what{};
@@ -44,6 +46,7 @@ struct node_order {
     clock_check found{};
     amendment changes{};
     duration gap{};
+    fence_floor floor{};
     std::optional<membership::turn> turned{};
 };
 

@@ -32,6 +32,7 @@ bool is_older(const record_facts& record, const record_facts& before) noexcept {
     if (!record.offset || !before.offset || record.offset->seen_us >= before.offset->seen_us) {
         return false;
     }
+    if (record.floor.lifts != before.floor.lifts) return false;  // all clocks went back
     const std::int64_t read_us = before.time_us - before.offset->ahead_us;
     const bool has_begun_since = record.cluster_since_us && *record.cluster_since_us > read_us;
     const bool is_declared_since =
@@ -159,6 +160,8 @@ eligibility::numbers eligibility::wanted(node_mask on_record) const noexcept {
 bool eligibility::has_survived(std::size_t node, duration seen_for) const noexcept {
     const record_facts& r = nodes_[node].record;
     if (!r.offset || seen_for >= least_quarantine()) return false;
+    // By then clocks had not gone back yet. A little is drift.
+    if (seen_for < -drift_.allowance(least_quarantine())) return false;
     const auto latest = latest_init();
     if (!latest) return true;
     if (latest == init_pending) return false;
@@ -173,6 +176,11 @@ bool eligibility::has_outlived_leases(std::size_t node, time_point now) const no
     if (s.remembers_since == time_point::max()) return false;
     const duration longest = std::max(s.record.quarantine, ttl_max());
     return s.remembers_since + longest + drift_.allowance(longest) <= now;
+}
+
+void eligibility::set_unlifted(std::size_t node, bool is_unlifted, time_point now) {
+    nodes_[node].is_unlifted = is_unlifted;
+    refresh(now);
 }
 
 void eligibility::set_skewed(std::size_t node, bool is_skewed, time_point now) {
@@ -211,7 +219,7 @@ error_code eligibility::unfitness(std::size_t node) const noexcept {
     if (nodes_[node].record.is_away()) return errc::other_set;
     if (!nodes_[node].server.is_master) return errc::not_master;
     if (first_of(node) != node) return errc::duplicate_node;
-    if (nodes_[node].is_skewed) return errc::clock_skew;
+    if (nodes_[node].is_skewed || nodes_[node].is_unlifted) return errc::clock_skew;
     return {};
 }
 

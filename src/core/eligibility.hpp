@@ -47,6 +47,10 @@ public:
     /// Its clock was compared with its record, and had not stepped.
     void compared(std::size_t node, const clock_check& clock, time_point now);
     void set_skewed(std::size_t node, bool is_skewed, time_point now);
+    /// Its record lacks the lift by which fences go; see `fence_floor`. A grant by a lift has to be
+    /// known to each quorum that follows.
+    void set_unlifted(std::size_t node, bool is_unlifted, time_point now);
+    bool is_unlifted(std::size_t node) const noexcept { return nodes_[node].is_unlifted; }
 
     /// The end of time where it has none.
     time_point votes_from(std::size_t node) const noexcept;
@@ -110,6 +114,7 @@ private:
         std::uint64_t met_as = 0;  // the order in which servers were met
         bool is_met = false;
         bool is_skewed = false;
+        bool is_unlifted = false;
         bool is_compared = false;
         error_code unfit;
         time_point fit_since = time_point::min();

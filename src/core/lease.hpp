@@ -117,7 +117,7 @@ constexpr duration fence_tolerance(duration ttl_max) noexcept {
 /// What holds for all fenced requests of a command, as of when it is sent.
 struct fence_limits {
     duration tolerance{};  ///< `fence_tolerance`.
-    duration life{};       ///< Of a fence on a node, at most: shared/fence_life.lua.
+    duration lift{};       ///< Added to a node's clock; see `fence_floor`.
 };
 
 class fence_source {
@@ -148,7 +148,8 @@ private:
     std::uint64_t last_ = 0;  // below `fence_limit`
 };
 
-/// For so many ttls a renewal prolongs the fences: general.lua has the same number.
+/// For so many ttls a renewal prolongs the fences, or takes a key again: general.lua has the same
+/// number.
 inline constexpr int fence_renewal_ttls = 6;
 
 struct traces {
@@ -177,17 +178,16 @@ struct traces {
         assert(keys_for > duration::zero());
         fences_until = std::max(fences_until, now + std::max(keys_for, most_fence_tolerance));
     }
-    /// Whether a renewal, whose keys will live for `keys_for`, has to prolong the fences, too.
-    /// Waiters and operators see by the fence since when the lease is held; exclusion does not need
-    /// it.
-    bool is_fence_due(time_point now, duration keys_for) const noexcept {
-        return fences_until < now + keys_for;
-    }
-    /// The nodes were sent a renewal that prolongs the fences: for so many ttls, if not for longer
-    /// than `most`.
-    void note_prolonged_fences(time_point now, duration ttl, duration most) noexcept {
-        assert(ttl > duration::zero() && most >= duration::zero());
-        fences_until = std::max(fences_until, now + std::min(fence_renewal_ttls * ttl, most));
+    /// The nodes are sent a renewal whose keys will live for `keys_for`. Returns whether it has to
+    /// prolong the fences, too: no node forgets a fence while the lease is held. Waiters and
+    /// operators see by it since when, and the next holder's has to be above it. A node that takes
+    /// the key again by this renewal keeps the fence no longer than that.
+    bool renew_fences(time_point now, duration keys_for) noexcept {
+        assert(keys_for > duration::zero());
+        const time_point longest = now + fence_renewal_ttls * keys_for;
+        const bool is_due = fences_until < now + keys_for;
+        fences_until = is_due ? longest : std::min(fences_until, longest);
+        return is_due;
     }
     /// Whether the nodes would keep the fences for longer than they are needed once the keys are
     /// gone.

@@ -87,6 +87,8 @@ public:
     /// So many clocks are skewed that no quorum agrees on the time. Of two clocks that are far
     /// apart the median is far from both.
     bool is_in_doubt() const noexcept;
+    /// Whether node time is by clocks of a quorum that agree.
+    bool is_agreed() const noexcept { return follows_quorum() && !is_in_doubt(); }
     /// By how much a node's clock is ahead of ours at most, in us; nothing before its first
     /// reading.
     std::optional<std::int64_t> ahead_us(std::size_t node) const noexcept;

@@ -68,6 +68,7 @@ void node_knowledge::order(task what, std::size_t node) {
 void node_knowledge::greeted(std::size_t node, const handshake& facts, time_point now) {
     assert(node < nodes_.size());
     watch_.greeted(node);
+    floors_refused_.erase(node);
     eligibility_.met(node, facts.server, now);
     if (facts.time_us) read_clock(node, {*facts.time_us, facts.began, now}, now);
     if (!is_fenced_) return;
@@ -102,6 +103,7 @@ void node_knowledge::use_record(std::size_t node, time_point now) {
     record_facts record = nodes_[node].record;
     nodes_[node].record.made = false;
     record.standing = membership_.of(node);
+    take_floor(node);
     record.waits_for_earlier = membership_.waits_for_earlier(node);
     // Of a node that is not of the list nothing else counts; without the guard nothing does.
     if (record.is_misfit() || record.is_away() || !is_guarded_) {
@@ -152,6 +154,7 @@ void node_knowledge::decide(time_point now) {
     order_bootstrap(now);
     eligibility_.presume_new(role_ != record_role::keeps && bootstrap_.is_new_cluster());
     compare_clocks(now);
+    judge_floor(now);
     settle(now);
     report(now);
 }
@@ -218,6 +221,71 @@ void node_knowledge::compare_clocks(time_point now) {
     }
 }
 
+// The record of another set says nothing of this one's fences.
+void node_knowledge::take_floor(std::size_t node) {
+    using enum membership::standing;
+    const auto standing = membership_.of(node);
+    if (standing == misfit || standing == foreign) return;
+    const std::int64_t before_us = floor_.highest_us;
+    floor_ = joined(floor_, nodes_[node].record.floor);
+    const auto fell_by = span_of(before_us - floor_.highest_us);
+    if (fell_by > longest_unwritten_highest) fences_ = {};  // an operator lowered it
+}
+
+// A client that only looks judges as if the lift were written.
+void node_knowledge::judge_floor(time_point now) {
+    if (!is_fenced_) return;
+    reckoned_ = floor_;
+    if (const auto time_us = clocks().now_us(now); time_us && clocks().is_agreed()) {
+        reckoned_ = lifted_for(floor_, *time_us, clocks().tolerance());
+        reckoned_.highest_us = std::max(reckoned_.highest_us, *time_us + reckoned_.lift_us);
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        const record_facts& record = nodes_[i].record;
+        const bool counts = role_ != record_role::looks && (record.exists || !is_guarded_);
+        const bool is_unlifted = counts && !record.floor.has_lift_of(reckoned_);
+        if (is_unlifted != eligibility_.is_unlifted(i)) {
+            eligibility_.set_unlifted(i, is_unlifted, now);
+            if (is_unlifted) settling_.unsettle(now);
+        }
+        // The last clock that is read may still show that they did not go back.
+        if (is_unlifted && !watch_.is_looking() && may_write_floor(i)) write_floor(i, now);
+    }
+}
+
+bool node_knowledge::may_write_floor(std::size_t node) const noexcept {
+    const record_facts& record = eligibility_.record_of(node);
+    return is_guarded_ && role_ != record_role::looks && record.exists && !record.is_void &&
+           watch_.link(node).is_ready && eligibility_.first_of(node) == node &&
+           !(floors_ordered_ | floors_refused_).contains(node);
+}
+
+void node_knowledge::write_floor(std::size_t node, time_point now) {
+    floors_ordered_.insert(node);
+    orders_.push_back({.what = task::write_floor, .node = node, .floor = reckoned_});
+    settling_.extend(now, watch_.link(node).node_timeout);
+    const bool is_news = reckoned_.lift_us > floor_.lift_us && reckoned_.lifts > reported_lifts_;
+    if (!is_news) return;
+    reported_lifts_ = reckoned_.lifts;
+    orders_.push_back({.what = task::report_lift,
+                       .gap = least_step_of(reckoned_, clocks().tolerance())});
+}
+
+void node_knowledge::floor_written(std::size_t node, const record_facts& record, time_point sent,
+                                   time_point now) {
+    floors_ordered_.erase(node);
+    if (!record.exists && !may_be_withdrawn()) return order(task::greet_again, node);
+    take_record(node, record, sent, now);
+    read_clock(node, {record.time_us, sent, now}, now);
+    decide(now);
+}
+
+void node_knowledge::floor_failed(std::size_t node, time_point now) {
+    floors_ordered_.erase(node);
+    floors_refused_.insert(node);
+    decide(now);
+}
+
 bool node_knowledge::has_quorum(time_point now) const noexcept {
     node_mask voters;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -241,7 +309,8 @@ void node_knowledge::settle(time_point now) {
     // Before that no connection is being made, and nothing looks worth waiting for.
     if (settling_.is_settled() || !has_begun_) return;
     bool is_worth_waiting =
-        bootstrap_.is_pending() || watch_.is_looking() || watch_.is_writing();
+        bootstrap_.is_pending() || watch_.is_looking() || watch_.is_writing() ||
+        !floors_ordered_.empty();
     if (is_worth_waiting && has_quorum(now)) {
         is_worth_waiting = bootstrap_.is_asking();
         settling_.note_quorum(now);
@@ -261,7 +330,9 @@ void node_knowledge::report(time_point now) {
                                     role_ == record_role::keeps && !unturned_.contains(i);
         const bool is_compared_soon =
             why == errc::in_quarantine && !eligibility_.is_compared(i);
-        if (is_turned_soon || is_compared_soon) continue;  // over in a moment
+        const bool is_lifted_soon = eligibility_.is_unlifted(i) && is_guarded_ &&
+                                    !floors_refused_.contains(i);
+        if (is_turned_soon || is_compared_soon || is_lifted_soon) continue;  // over in a moment
         if (std::exchange(nodes_[i].reported, why) != why && why) order(task::report_objection, i);
     }
 }
@@ -271,6 +342,7 @@ void node_knowledge::probe(time_point now) {
     const bool reads_roles = now >= roles_due_;
     read_again_ = {};
     unturned_ = {};
+    floors_refused_ = {};
     if (reads_roles) roles_due_ = now + longest_between_probes;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         if (!watch_.link(i).is_ready) continue;
@@ -401,6 +473,7 @@ void node_knowledge::not_sent(const node_order& what, time_point now) {
         case task::look: watch_.look_failed(what.node); break;
         case task::turn: return turn_failed(what.node, now);
         case task::write_clock: watch_.write_failed(what.node); break;
+        case task::write_floor: return floor_failed(what.node, now);
         default: return;
     }
     decide(now);
@@ -411,11 +484,29 @@ std::optional<std::uint64_t> node_knowledge::propose(std::uint64_t seen, time_po
     // A fence drawn by a time that is far ahead would stay on a node long after its clock was put
     // right.
     if (clocks().is_in_doubt()) return std::nullopt;
-    return fences_.next(seen, clocks().now_us(now).value_or(0), clocks().tolerance(), raised);
+    const std::int64_t time_us = fence_time_us(now).value_or(0);
+    if (reckoned_.has_lift_of(floor_) && clocks().is_agreed()) {
+        reckoned_.highest_us = std::max(reckoned_.highest_us, time_us);
+        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+            const fence_floor& known = nodes_[i].record.floor;
+            const auto age = span_of(reckoned_.highest_us - known.highest_us);
+            const bool is_due = known.has_lift_of(reckoned_) && age >= longest_unwritten_highest;
+            if (is_due && may_write_floor(i)) write_floor(i, now);
+        }
+    }
+    const auto so_far = fences_until_us(floor_, time_us, clocks().tolerance());
+    return fences_.next(std::max(seen, static_cast<std::uint64_t>(so_far)), time_us,
+                        clocks().tolerance(), raised);
+}
+
+std::optional<std::int64_t> node_knowledge::fence_time_us(time_point now) const noexcept {
+    const auto time_us = clocks().now_us(now);
+    if (!time_us) return std::nullopt;
+    return *time_us + reckoned_.lift_us;
 }
 
 std::uint64_t node_knowledge::highest_plausible_fence(time_point now) const noexcept {
-    const auto latest = clocks().now_us(now).value_or(0) +
+    const auto latest = fence_time_us(now).value_or(0) +
                         std::chrono::floor<std::chrono::microseconds>(clocks().tolerance()).count();
     return static_cast<std::uint64_t>(std::max<std::int64_t>(latest, 0));
 }

@@ -77,6 +77,8 @@ struct node_signs {
 /// nodes vote, `bootstrap` whether the cluster is new, `clock_watch` which clocks stepped,
 /// `disruptions` what may still arrive late, `settling` how long acquires wait, and `fence_source`
 /// the next fence. What lies between is decided here:
+/// - Where the clocks of all nodes went back a node votes when its record has the lift that is due:
+///   of each quorum that grants by it one node at least is among the next, and shows it.
 /// - Where a look finds another record than the handshake did, the handshake runs again: the node
 ///   was flushed, and its quarantine begins with the record that a handshake makes. (With the next
 ///   acquire it would begin too late, and last a ttl_max from then.)
@@ -146,6 +148,10 @@ public:
     void clock_written(std::size_t node, const record_facts& record, time_point sent,
                        time_point now);
     void write_failed(std::size_t node, time_point now);
+    /// The record after an order to write its floor was carried out.
+    void floor_written(std::size_t node, const record_facts& record, time_point sent,
+                       time_point now);
+    void floor_failed(std::size_t node, time_point now);
     /// The record after an order to turn it was carried out, or a step of a commit.
     void turned(std::size_t node, const record_facts& record, time_point sent, time_point now);
     void turn_failed(std::size_t node, time_point now);
@@ -157,6 +163,7 @@ public:
 
     // What follows.
 
+    bool has_orders() const noexcept { return !orders_.empty(); }
     node_orders take_orders() { return std::exchange(orders_, {}); }
     time_point bootstrap_deadline() const noexcept { return bootstrap_deadline_; }
     time_point settle_deadline() const noexcept { return settling_.deadline(); }
@@ -174,15 +181,27 @@ public:
     const disruptions& breaks() const noexcept { return disruptions_; }
     const std::string& mark() const noexcept { return bootstrap_.mark(); }
 
+    /// Node time with the lift, by which fences go; nothing before the first reading of a clock.
+    std::optional<std::int64_t> fence_time_us(time_point now) const noexcept;
+    /// By how much the clocks of all nodes went back, at least; nothing where they did not.
+    std::optional<duration> least_step() const noexcept {
+        if (reckoned_.lift_us == 0) return std::nullopt;
+        return least_step_of(reckoned_, clocks().tolerance());
+    }
+    /// What a record that is written says of fences.
+    const fence_floor& floor_to_write() const noexcept {
+        return reckoned_.has_lift_of(floor_) ? reckoned_ : floor_;
+    }
     /// A fresh fence, above `seen`, and as high as `raised` where that is not too far ahead of node
-    /// time. Nothing where `seen` is, or node time is in doubt.
+    /// time. Nothing where `seen` is, or node time is in doubt. May order that node time is written
+    /// to the records, before what carries the fence.
     std::optional<std::uint64_t> propose(std::uint64_t seen, time_point now,
                                          std::uint64_t raised);
     /// A client that goes by the rules can have drawn this fence, and none above it.
     std::uint64_t highest_plausible_fence(time_point now) const noexcept;
     /// What holds for the fences of all requests that are sent now.
     fence_limits limits_of_fences() const noexcept {
-        return {clocks().tolerance(), 2 * duration(votes().ttl_max())};
+        return {clocks().tolerance(), span_of(reckoned_.lift_us)};
     }
 
 private:
@@ -198,6 +217,10 @@ private:
     void decide(time_point now);
     void order_bootstrap(time_point now);
     void compare_clocks(time_point now);
+    void judge_floor(time_point now);
+    bool may_write_floor(std::size_t node) const noexcept;
+    void write_floor(std::size_t node, time_point now);
+    void take_floor(std::size_t node);
     bool has_quorum(time_point now) const noexcept;
     bool may_reach_quorum() const noexcept;
     void report(time_point now);
@@ -220,6 +243,11 @@ private:
     bootstrap bootstrap_;
     clock_watch watch_;
     fence_source fences_;
+    fence_floor floor_;     // by the records that were met
+    fence_floor reckoned_;  // the same with what is to be on record: the lift, and node time
+    std::uint64_t reported_lifts_ = 0;
+    node_mask floors_ordered_;  // to be written
+    node_mask floors_refused_;  // since the last probe
     disruptions disruptions_;
     settling settling_;
     std::vector<node_state> nodes_;

@@ -76,6 +76,7 @@ ruled made(const record_facts& none, const record_terms& t) {
                    .created_us = at_writing};
     r.list.set = t.set;
     if (t.made) r.list = *t.made;
+    r.floor = t.floor;
     r.list.names.clear();
     forget(r, t.epoch);
     r.mark = t.mark;
@@ -124,6 +125,7 @@ ruled became(record_facts r, const record_terms& t, const list_step& step) {
               .history = step.to.history};
     r.quarantine = std::max(r.quarantine, step.quarantine);
     r.ttl_max = std::max(r.ttl_max, step.ttl_max);
+    r.floor = joined(r.floor, t.floor);
     r.epoch = t.epoch;
     if (step.leases != list_step::memory::undisturbed) {
         r.list.became_us = at_writing;
@@ -164,7 +166,7 @@ ruled withdrawn(const record_facts& found, const record_terms& t) {
 }
 
 ruled declared(const record_facts& found, const record_terms& t,
-               const std::optional<clock_check>& clock) {
+               const std::optional<clock_check>& clock, bool lowers_fences) {
     record_facts r = found;
     if (!found.exists) r = {.exists = true, .time_us = found.time_us, .created_us = at_writing};
     r.epoch = t.epoch;
@@ -173,6 +175,8 @@ ruled declared(const record_facts& found, const record_terms& t,
     r.ttl_max = t.ttl_max;
     r.quarantine = t.quarantine;
     r.list = {.set = t.set, .names = t.names, .number = t.number};
+    r.floor = joined(r.floor, t.floor);
+    if (lowers_fences) r.floor = {.lifts = r.floor.lifts + 1};
     if (clock) r.offset = {clock->ahead_us, clock->error_us, at_writing};
     open(r);
     r.init_us = clock ? clock->cluster_us : init_pending;
@@ -201,6 +205,27 @@ ruled amended(const record_facts& found, const record_terms& t, const record_fac
     if (r.list.became_us != 0 && !r.list.became_cluster_us) r.list.became_cluster_us = at_writing;
     if (r.init_us == init_pending) r.init_us = clock.cluster_us;
     r.offset = {clock.ahead_us, clock.error_us, at_writing};
+    if (r.floor.has_lift_of(t.floor)) r.floor = joined(r.floor, t.floor);
+    return {said::done, std::move(r)};
+}
+
+ruled floored(const record_facts& found, const record_terms& t, const fence_floor& known,
+              const fence_floor& to) {
+    if (!found.exists) return {};
+    record_facts r = found;
+    if (found.floor.has_lift_of(to)) {
+        const std::int64_t age_us = to.highest_us - found.floor.highest_us;
+        if (std::chrono::microseconds(age_us) < longest_unwritten_highest) return {};
+        r.floor = joined(r.floor, to);
+        return {said::done, std::move(r)};
+    }
+    if (found.floor != known) return {};
+    r.floor = to;
+    // Commands that were written by the earlier lift must not take keys any more.
+    r.epoch = t.epoch;
+    // A time that lies in the future proves nothing; nor does this client know what an earlier
+    // process of the server forgot.
+    if (r.offset && r.run_id == t.server.run_id) r.offset->seen_us = at_writing;
     return {said::done, std::move(r)};
 }
 
@@ -219,7 +244,9 @@ ruled stepped(const record_facts& found, const record_terms& t, const list_step&
 record_facts as_seen(record_facts found, const record_terms& t) {
     if (!found.exists || is_of_other_set(found, t)) return found;
     if (t.only_peeks) {
-        return found.list.is_changed() ? std::move(found) : record_facts{.time_us = found.time_us};
+        return found.list.is_changed()
+                   ? std::move(found)
+                   : record_facts{.time_us = found.time_us, .floor = found.floor};
     }
     const memory left = memory_of(found, serving(found, t));
     found.is_of_earlier_process = left == memory::may_have_survived;

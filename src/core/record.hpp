@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/change.hpp"
+#include "core/fence_floor.hpp"
 #include "core/node_clocks.hpp"
 
 #include <chrono>
@@ -47,6 +48,7 @@ struct record_facts {
     bool is_void = false;
     std::string mark{};  ///< Of an unfinished bootstrap; empty: none.
     std::optional<recorded_offset> offset{};  ///< Of the node's clock.
+    fence_floor floor{};
     list_facts list{};  ///< The node's set, and what its record says of a change of the list.
     /// What the set makes of the node. Where it does not fit, the record counts as not there.
     membership::standing standing = membership::standing::fits;
@@ -76,6 +78,7 @@ struct record_terms {
     /// Of a record that is made: its set, and what it says of a change.
     std::optional<list_facts> made{};
     std::uint64_t number = 0;  ///< Of one that is declared: how often the list was changed.
+    fence_floor floor{};       ///< By all records that the client has met, and its own reckoning.
     std::string epoch{};  ///< Of a record that is made, or that gets a new one.
     std::string mark{};   ///< Of one that is made to be opened.
     std::chrono::milliseconds quarantine{0};  ///< Of a record that is made or declared.
@@ -125,8 +128,10 @@ ruled opened(const record_facts& found, const record_terms& t);
 ruled withdrawn(const record_facts& found, const record_terms& t);
 /// An operator says that no earlier lease can be alive. From now on the node has the client's set,
 /// quarantine and ttl_max, whether or not there was a record. `clock`: what is known of the node's.
+/// Fences go on above all earlier ones, unless `lowers_fences`: from then on they are drawn by the
+/// nodes' clocks as they are.
 ruled declared(const record_facts& found, const record_terms& t,
-               const std::optional<clock_check>& clock);
+               const std::optional<clock_check>& clock, bool lowers_fences);
 
 /// What is written to a record together with the clock's offset.
 struct amendment {
@@ -141,11 +146,17 @@ struct amendment {
     std::chrono::milliseconds quarantine{0};  ///< Raised to that; a larger one stands.
     std::chrono::milliseconds ttl_max{0};
 };
-/// Writes how far the clock is from cluster time, and what follows for the node's memory. Where the
+/// Writes how far the clock is from cluster time, and what follows for the node's memory. With it
+/// goes the highest node time that the client has reckoned. Where the
 /// record has another epoch or `seen` than `known`, which the clock was compared with, nothing is
 /// written: so what followed for an unused or an aged node still does, however late it is written.
 ruled amended(const record_facts& found, const record_terms& t, const record_facts& known,
               const clock_check& clock, const amendment& changes);
+
+/// Writes up to which time fences are drawn, and their lift. Where that changes nothing is written
+/// unless the record says what is `known` of it; and a fresh time is not written again.
+ruled floored(const record_facts& found, const record_terms& t, const fence_floor& known,
+              const fence_floor& to);
 
 /// One step of a change of the list, on the record of one node.
 struct list_step {

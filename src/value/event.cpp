@@ -22,6 +22,7 @@ std::string_view to_string(event_kind kind) noexcept {
         case event_kind::node_reported: return "node_reported";
         case event_kind::clock_gap: return "clock_gap";
         case event_kind::releases_given_up: return "releases_given_up";
+        case event_kind::clocks_went_back: return "clocks_went_back";
     }
     return "unknown";
 }

@@ -136,6 +136,7 @@ std::string_view to_string(node_problem what) noexcept {
         case node_problem::refuses_writes: return "refuses_writes";
         case node_problem::save_failed: return "save_failed";
         case node_problem::list_changes: return "list_changes";
+        case node_problem::clocks_went_back: return "clocks_went_back";
     }
     return "unknown";
 }

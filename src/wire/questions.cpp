@@ -129,6 +129,7 @@ queue_answer read_queue(const resp::reply& waiting, std::string_view client_id,
     return answer;
 }
 
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 namespace {
@@ -149,13 +150,13 @@ void write_revocation(std::string& out, resp::script_form form, const revocation
     const companion_key set = what.slot ? slots_of(what.key_prefix, resource_key)
                                         : readers_of(what.key_prefix, resource_key);
     const decimal raised(what.fence);
-    const decimal life(in<milliseconds>(what.fence_life));
+    const decimal lift(in<microseconds>(what.lift));
     const decimal revoked_life(in<milliseconds>(what.revoked_life));
     const decimal slot(what.slot.value_or(0));
     std::vector<std::string_view> words{verb(form), body(form, resp::revoke()),
                                         what.is_fenced ? "5" : "1", what.key};
     if (what.is_fenced) words.insert(words.end(), {fence, revoked, queue, set});
-    words.insert(words.end(), {raised, life, revoked_life, what.key_prefix,
+    words.insert(words.end(), {raised, lift, revoked_life, what.key_prefix,
                                what.slot ? std::string_view(slot) : std::string_view()});
     words.insert(words.end(), what.values.begin(), what.values.end());
     resp::append_command(out, words);

@@ -79,7 +79,7 @@ struct revocation_request {
     std::optional<std::uint16_t> slot{};     ///< Of which that is the key.
     bool is_fenced = true;                   ///< Otherwise the rest but `values` does not count.
     std::uint64_t fence = 0;                 ///< That it is raised to.
-    duration fence_life{};
+    duration lift{};                         ///< See `core::fence_limits`.
     duration revoked_life{};                 ///< For so long the values can't take the key again.
     const std::set<std::string>& values;     ///< To revoke.
 };

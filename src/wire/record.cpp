@@ -57,10 +57,14 @@ void append_known(std::string& out, std::string_view name, std::optional<std::in
     if (us) append(out, name, *us, less_us);
 }
 
+void append_count(std::string& out, std::string_view name, std::int64_t number) {
+    if (number != 0) append(out, name, std::to_string(number));
+}
+
 void append_list(std::string& out, const core::list_facts& f, std::int64_t ahead_us) {
     append(out, "set", f.set);
     append_known(out, "names", f.names);
-    if (f.number != 0) append(out, "number", std::to_string(f.number));
+    append_count(out, "number", static_cast<std::int64_t>(f.number));
     if (f.is != change::none) {
         append(out, "change", f.is == change::joining ? "joining" : f.closed_for);
     }
@@ -96,6 +100,9 @@ std::string text_of(const core::record_facts& r) {
         append(out, "error", r.offset->error_us);
         append(out, "seen", r.offset->seen_us);
     }
+    append_count(out, "highest", r.floor.highest_us);
+    append_count(out, "!lift", r.floor.lift_us);  // programs that know of none draw lower fences
+    append_count(out, "lifts", static_cast<std::int64_t>(r.floor.lifts));
     append_list(out, r.list, ahead_us);
     return out + r.unknown;
 }
@@ -171,7 +178,7 @@ private:
     }
 
     std::optional<std::int64_t>* number_at(std::string_view name, core::record_facts& r) {
-        const std::array<std::pair<std::string_view, std::optional<std::int64_t>*>, 13> numbers{
+        const std::array<std::pair<std::string_view, std::optional<std::int64_t>*>, 16> numbers{
             {{"since", &since_},
              {"created", &created_},
              {"durable", &durable_},
@@ -182,6 +189,9 @@ private:
              {"offset", &ahead_},
              {"error", &error_},
              {"seen", &seen_},
+             {"highest", &highest_},
+             {"!lift", &lift_},
+             {"lifts", &lifts_},
              {"cluster_since", &r.cluster_since_us},
              {"init", &r.init_us},
              {"became_cluster", &r.list.became_cluster_us}}};
@@ -225,9 +235,12 @@ private:
         r.quarantine = milliseconds(*quarantine_);
         r.list.number = static_cast<std::uint64_t>(number_.value_or(0));
         r.list.became_us = became_.value_or(0);
+        r.floor = {static_cast<std::uint64_t>(lifts_.value_or(0)), highest_.value_or(0),
+                   lift_.value_or(0)};
         return has_offset == (ahead_ || error_ || seen_) && *since_ >= 0 && *created_ >= 0 &&
                (*durable_ == 0 || *durable_ == 1) &&
                seen_.value_or(0) >= 0 && number_.value_or(0) >= 0 && r.list.became_us >= 0 &&
+               lifts_.value_or(0) >= 0 && r.floor.highest_us >= 0 && r.floor.lift_us >= 0 &&
                r.ttl_max >= r.ttl_max.zero() && r.ttl_max <= longest_ttl &&
                r.quarantine > r.quarantine.zero() && r.quarantine <= longest_ttl;
     }
@@ -236,7 +249,7 @@ private:
     std::string_view left_ = text_;
     std::vector<std::string_view> names_;
     std::optional<std::int64_t> since_, created_, durable_, ttl_max_, quarantine_, number_, became_;
-    std::optional<std::int64_t> ahead_, error_, seen_;
+    std::optional<std::int64_t> ahead_, error_, seen_, highest_, lift_, lifts_;
 };
 
 record_answer refused(errc why, std::string detail) {

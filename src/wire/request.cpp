@@ -12,7 +12,6 @@
 namespace redlock::wire {
 
 using std::chrono::microseconds;
-using std::chrono::milliseconds;
 
 void batch::add(const request& what) {
     assert(has_room_for(what) && !what.is_command());
@@ -43,7 +42,7 @@ void batch::write(std::string& out, resp::script_form form, const batch_conditio
         resp::append_words(out, {when.epoch,
                                  when.until ? std::string_view(decimal(*when.until)) : "",
                                  decimal(in<microseconds>(limits.tolerance)),
-                                 decimal(in<milliseconds>(limits.life)), decimal(locks_)});
+                                 decimal(in<microseconds>(limits.lift)), decimal(locks_)});
     }
     out.append(words_);
     clear();

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 namespace {
 
 model_reply answer_of(script_node& node, const std::vector<asked>& all, time_point now) {
-    const requests what{"N", record_epoch, "", "15000000", "120000", all};
+    const requests what{"N", record_epoch, "", "15000000", "0", all};
     return node.carry_out(std::string(resp::requests().text), what, now);
 }
 

@@ -28,7 +28,7 @@ command only(const std::string& wire) {
 }
 
 const wire::fence_terms terms{1'700'000'000'000'123, "p:"};
-const core::fence_limits limits{15s, 120s};
+const core::fence_limits limits{15s, 1h};
 
 std::string word(std::string_view of) { return std::string(of); }
 
@@ -62,7 +62,7 @@ TEST_CASE("a fenced lock names its fence, the node record, the epoch and how lon
     CHECK(alone(out, "p:redlock:node", form) ==
           command{whole ? "EVAL" : "EVALSHA", word(whole ? script.text : script.sha1), "4",
                   "p:redlock:node", "p:k", "p:{p:k}:fence", "p:{p:k}:queue", "EPOCH", "77",
-                  "15000000", "120000", "1", "acquire", "v", "1500", "1700000000000123"});
+                  "15000000", "3600000000", "1", "acquire", "v", "1500", "1700000000000123"});
 }
 
 TEST_CASE("where the node's clock is not known a command has no time limit") {
@@ -83,7 +83,7 @@ TEST_CASE("one that waits names its place") {
     wire::write_acquire(wire::fenced_lock, out, {"k", "v", 1500ms}, &terms, &entry);
     CHECK(alone(out) ==
           command{"EVALSHA", word(resp::requests().sha1), "4", "p:redlock:node", "k", "p:{k}:fence",
-                  "p:{k}:queue", "EPOCH", "77", "15000000", "120000", "1", "await", "v", "1500",
+                  "p:{k}:queue", "EPOCH", "77", "15000000", "3600000000", "1", "await", "v", "1500",
                   "1700000000000123", "client:7", "1700000000000001", "2000"});
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("a release names the key, and where needed its waiter's entry or the f
     wire::request out;
     const auto fenced = [&](const command& words) {
         command all{"EVALSHA", word(resp::requests().sha1), "4", "p:redlock:node", "k",
-                    "p:{k}:fence", "p:{k}:queue", "EPOCH", "77", "15000000", "120000", "1"};
+                    "p:{k}:fence", "p:{k}:queue", "EPOCH", "77", "15000000", "3600000000", "1"};
         all.insert(all.end(), words.begin(), words.end());
         CHECK(alone(out) == all);
     };
@@ -134,7 +134,7 @@ TEST_CASE("many requests are one command, in their order") {
     CHECK(only(out) ==
           command{"EVALSHA", word(resp::requests().sha1), "10", "p:redlock:node", "k",
                   "p:{k}:fence", "k", "p:{k}:fence", "other", "p:{other}:fence", "p:{k}:queue",
-                  "p:{k}:queue", "p:{other}:queue", "EPOCH", "77", "15000000", "120000", "3", "release",
+                  "p:{k}:queue", "p:{other}:queue", "EPOCH", "77", "15000000", "3600000000", "3", "release",
                   "old", "acquire", "new", "1500", "1700000000000123", "extend", "v", "86400000",
                   "1700000000000123"});
 }

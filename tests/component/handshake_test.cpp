@@ -419,9 +419,9 @@ TEST_CASE("the record is requested once the node has reported its role, settings
         CHECK(h.why().error == errc::foreign_data);
     }
     SECTION("or has a word that needs a later version") {
-        CHECK(answered(found(same + " !lift=5")) == outcome::failed);
+        CHECK(answered(found(same + " !later=5")) == outcome::failed);
         CHECK(h.why().error == errc::foreign_data);
-        CHECK(h.why().detail.find("!lift") != std::string::npos);
+        CHECK(h.why().detail.find("!later") != std::string::npos);
     }
     SECTION("or the answer is none") {
         const auto odd = GENERATE_COPY(

@@ -347,7 +347,7 @@ TEST_CASE("the library's own scripts run on it") {
     const auto acquire = [&](const std::string& owner, std::int64_t fence) {
         return d.eval(std::string(resp::requests().text),
                       {"redlock:node", "r", "{r}:fence", "{r}:queue"},
-                      {epoch, "", "15000000", "120000", "1", "acquire", owner, "1000",
+                      {epoch, "", "15000000", "0", "1", "acquire", owner, "1000",
                        std::to_string(fence)});
     };
     const auto plain = [&](const std::vector<std::string>& words) {

@@ -383,7 +383,7 @@ TEST_CASE("what holds for all fences is said once") {
     const auto said = conditions(r.sent());
     CHECK(said.record_key == "redlock:node");
     CHECK(said.tolerance_us == "15000000");
-    CHECK(said.fence_life == "120000");
+    CHECK(said.lift_us == "3600000000");
 }
 
 TEST_CASE("a command that can take a key carries a time limit by the node's clock") {

@@ -1,6 +1,7 @@
 // Faults of nodes that `async_probe` and `redlock doctor` find and name, planted in real servers.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
+#include "../support/record_words.hpp"
 #include "support/cluster.hpp"
 #include "support/hostile_proxy.hpp"
 #include "support/run.hpp"
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -535,6 +537,43 @@ TEST_CASE("a node of another set, and another ttl_max, are found", "[doctor]") {
                        "give all clients the same"));
         CHECK(reports[0].ttl_max == 60s);
     }
+}
+
+// As if the clocks of all nodes had been an hour ahead when the last fence was drawn.
+TEST_CASE("that the clocks of all nodes went back is found, and init --lower-fences ends it",
+          "[doctor]") {
+    cluster nodes(3, durable);
+    found(nodes);
+    const auto fence_of = [&] {
+        blocking_client locker(nodes.options());
+        const auto got = locker.acquire("r", {.ttl = 10s, .wait = 5s});
+        REQUIRE(got.has_value());
+        return static_cast<std::int64_t>(got->fence());
+    };
+    const std::int64_t before = fence_of();
+    const std::int64_t highest = before + 3'600'000'000;
+    for (std::size_t i = 0; i < 3; ++i) {
+        record_words record(nodes.ask(i).get("redlock:node").value_or(""));
+        REQUIRE_FALSE(record["highest"] == "-");
+        record["highest"] = std::to_string(highest);
+        nodes.ask(i).set("redlock:node", record.text());
+    }
+    const auto reports = reports_of(nodes.options());
+    INFO(findings_of(reports));
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(mentions(said_of(reports, i, node_problem::clocks_went_back), "by 60 min at least"));
+    }
+    CHECK(examine(uris_of(nodes)).status == 1);
+    CHECK(fence_of() > highest);
+    for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).command({"DEL", "{r}:fence"});  // as in 16 s
+    std::vector<std::string> words{"init", "--yes", "--lower-fences"};
+    for (const auto& one : uris_of(nodes)) words.push_back(one);
+    tool_process running(words);
+    REQUIRE(running.wait() == 0);
+    CHECK(findings(reports_of(nodes.options())) == 0);
+    const std::int64_t after = fence_of();
+    CHECK(after > before);
+    CHECK(after < highest);
 }
 
 TEST_CASE("cluster mode without a hash tag is found", "[doctor]") {

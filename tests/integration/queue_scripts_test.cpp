@@ -481,7 +481,7 @@ TEST_CASE("without the right to publish the answers are the same", "[scripts]") 
     direct silent(scripted_node::server().port());
     REQUIRE(silent.command({"AUTH", "silent", "x"}).text == "OK");
     const auto said = silent.command({"EVAL", with_held_clock(resp::requests().text), "4", "N", "K",
-                                      "F", "Q", epoch, "", text(tolerance_us), life_ms, "1",
+                                      "F", "Q", epoch, "", text(tolerance_us), "0", "1",
                                       "release", ours});
     CHECK(show(said) == "1");
     CHECK_FALSE(n.exists("K"));

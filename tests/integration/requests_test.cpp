@@ -804,7 +804,7 @@ TEST_CASE("without a right that every call needs, the whole call is refused", "[
     const std::string right = GENERATE("-exists", "-mget");
     limited_user limited(n, right);
     const requests call{"N",     epoch, {}, text(tolerance_us),
-                        life_ms, {to_acquire("a", now_us), to_release("b")}};
+                        "0", {to_acquire("a", now_us), to_release("b")}};
     const auto said = limited.ask(call);
     CHECK(said.type == reply::kind::error);
     // In the words of an older server, or of a newer one.
@@ -823,7 +823,7 @@ TEST_CASE("a right that one request lacks leaves the others as they are", "[scri
                         epoch,
                         {},
                         text(tolerance_us),
-                        life_ms,
+                        "0",
                         {to_release("mine"), to_acquire("free", now_us), to_acquire("held", now_us),
                          to_acquire("other", now_us)}};
     const auto said = limited.ask(call);

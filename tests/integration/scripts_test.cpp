@@ -121,7 +121,7 @@ TEST_CASE("the scripts read the server's clock", "[scripts]") {
                               std::stoll(time.items[1].text);
     const auto acquire = [&](long long fence) {
         const requests call{"N",     epoch, {}, text(tolerance_us),
-                            life_ms, {to_acquire("K", fence)}};
+                            "0", {to_acquire("K", fence)}};
         return n.eval(resp::requests().text, keys_of(call), arguments_of(call));
     };
     acquire(real_us + 10 * tolerance_us);

@@ -136,7 +136,7 @@ class Guest:
             return node.direct.ask(
                 "EVALSHA", SHA1["requests"], 4, self.prefix + "redlock:node", key, companion + "fence",
                 companion + "queue", record["epoch"], node.time_us() + 4_000_000, self.allowance_us(),
-                2 * record["ttl_max"], 1, *request)
+                0, 1, *request)
         except ErrorReply as error:
             return error
 

@@ -58,7 +58,7 @@ struct requests {
     std::string epoch{};
     std::string until{};
     std::string tolerance_us{};
-    std::string fence_life{};
+    std::string lift_us = "0";
     std::vector<asked> all{};
 };
 
@@ -83,7 +83,7 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
     std::size_t next_set = 4 + 3 * count;
     if (is_fenced) {
         out.record_key = command[3];
-        for (auto* word : {&out.epoch, &out.until, &out.tolerance_us, &out.fence_life}) {
+        for (auto* word : {&out.epoch, &out.until, &out.tolerance_us, &out.lift_us}) {
             *word = command.at(at++);
         }
         ++at;
@@ -200,7 +200,7 @@ inline std::vector<std::string> keys_of(const requests& what) {
 inline std::vector<std::string> arguments_of(const requests& what) {
     std::size_t keys = 0;
     for (const asked& one : what.all) keys += one.keys();
-    std::vector<std::string> out{what.epoch, what.until, what.tolerance_us, what.fence_life,
+    std::vector<std::string> out{what.epoch, what.until, what.tolerance_us, what.lift_us,
                                  std::to_string(keys)};
     for (const asked& one : what.all) {
         const auto words = words_of(one);

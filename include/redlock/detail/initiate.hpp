@@ -65,7 +65,8 @@ REDLOCK_EXPORT void start_extend(const impl_ptr& impl, state_ptr state,
 REDLOCK_EXPORT void start_downgrade(const impl_ptr& impl, state_ptr state, plain_handler handler);
 REDLOCK_EXPORT void start_release(const impl_ptr& impl, lease held, plain_handler handler);
 REDLOCK_EXPORT void start_lost(const impl_ptr& impl, state_ptr state, lost_handler handler);
-REDLOCK_EXPORT void start_init(const impl_ptr& impl, votes_handler handler);
+REDLOCK_EXPORT void start_init(const impl_ptr& impl, const init_options& how,
+                               votes_handler handler);
 REDLOCK_EXPORT void start_inspect(const impl_ptr& impl, std::string resource,
                                   inspect_handler handler);
 REDLOCK_EXPORT void start_watch(const impl_ptr& impl, std::string resource, resource_state last,

@@ -69,7 +69,7 @@ private:
         wire::batch all("N");
         all.add(request_);
         std::string text;
-        all.write(text, resp::script_form::whole, {record_epoch, {}}, {15s, 120s});
+        all.write(text, resp::script_form::whole, {record_epoch, {}}, {15s, 0s});
         resp::parser parser;
         const auto commands = fakes::decode(parser, text);
         REQUIRE(commands.size() == 1);

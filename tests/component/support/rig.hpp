@@ -206,7 +206,7 @@ private:
         downs.push_back(why);
     }
     void on_release_owed(std::size_t) override { ++owed; }
-    core::fence_limits limits_of_fences() override { return {15s, 120s}; }
+    core::fence_limits limits_of_fences() override { return {15s, 1h}; }
 
     std::string written_;
 };

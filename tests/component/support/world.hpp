@@ -298,7 +298,7 @@ public:
     ending_ptr watch(std::string resource, resource_state last = {}) {
         return begin<recorded_watch>(std::move(resource), std::move(last));
     }
-    ending_ptr declare() { return begin<recorded_declare>(); }
+    ending_ptr declare(const init_options& how = {}) { return begin<recorded_declare>(how); }
     void cancel(ending& e) {
         e.what->cancel(boost::asio::error::operation_aborted, now);
         end_turn();

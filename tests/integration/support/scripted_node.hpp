@@ -26,7 +26,6 @@ inline const std::string ours = "AAAAAAAAAAAAAAAAAAAAAA@here:1";
 inline const std::string theirs = "BBBBBBBBBBBBBBBBBBBBBB@there:2";
 inline const std::string epoch = "0123456789abcdefghij-_";
 inline const std::string other_epoch = "zzzzzzzzzzzzzzzzzzzzzz";
-inline const std::string life_ms = "120000";
 
 inline const std::vector<std::string> foreign_fences{"",
                                                      "abc",
@@ -184,7 +183,7 @@ public:
 
     /// One call of requests.lua.
     std::string request(const std::vector<asked>& all, const terms& t = {}) {
-        const requests call{t.record, t.from_epoch, t.not_after, text(tolerance_us), life_ms, all};
+        const requests call{t.record, t.from_epoch, t.not_after, text(tolerance_us), lift_us, all};
         return eval(with_held_clock(resp::requests().text, t.clock_us), keys_of(call),
                     arguments_of(call));
     }

@@ -254,7 +254,7 @@ bool says(const node_finding& f, const std::string& part) {
     return f.text.find(part) != f.text.npos;
 }
 
-constexpr auto last_problem = node_problem::list_changes;
+constexpr auto last_problem = node_problem::clocks_went_back;
 
 }  // namespace
 
@@ -383,6 +383,17 @@ TEST_CASE("a node that can't be judged without the others is not blamed", "[diag
     CHECK_FALSE(says(p.only_finding(), "say redlock init"));
 }
 
+TEST_CASE("that the clocks went back is said with by how much, and what to do", "[diagnosis]") {
+    patient p;
+    p.facts.of_lift = detail::node_reports::tell_of_lift(std::chrono::hours(1));
+    const auto found = detail::diagnose(p.report, p.facts, p.options);
+    REQUIRE(found.size() == 1);
+    CHECK(found.front().problem == node_problem::clocks_went_back);
+    CHECK(found.front().severity == severity::warning);
+    CHECK(says(found.front(), "by 60 min at least"));
+    CHECK(says(found.front(), "redlock init --lower-fences"));
+}
+
 TEST_CASE("only a tag with something in it keeps the keys of a lock together", "[diagnosis]") {
     patient p;
     p.report.is_cluster = true;
@@ -412,7 +423,7 @@ TEST_CASE("the operator's guide has a line for every problem", "[diagnosis]") {
               guide.npos);
         ++problems;
     }
-    CHECK(problems == 19);
+    CHECK(problems == 20);
     CHECK(problems == std::size(detail::problems));
     CHECK(to_string(static_cast<node_problem>(problems)) == "unknown");
 }

@@ -229,6 +229,9 @@ TEST_CASE("data of an earlier process have survived where a client saw it a shor
     g.read(0, r, start);
     CHECK(g.has_survived(0, 60s - 1ns));
     CHECK_FALSE(g.has_survived(0, 60s));
+    // Its clock has gone back since: it may have been seen at any time.
+    CHECK(g.has_survived(0, -100ms));
+    CHECK_FALSE(g.has_survived(0, -1s));
     SECTION("within the smallest quarantine") {
         g.read(1, kept_for(0s, 3s), start);
         CHECK(g.has_survived(0, 3s - 1ns));

@@ -790,14 +790,23 @@ TEST_CASE("a node keeps a fence for 15 s, or for as long as the keys of its requ
 TEST_CASE("a renewal prolongs the fences if the keys would outlive them, for some renewals to come") {
     traces left;
     left.note_keys(now, 10s);
-    CHECK_FALSE(left.is_fence_due(now + 5s, 10s));
-    CHECK(left.is_fence_due(now + 6s, 10s));
-    left.note_prolonged_fences(now + 6s, 10s, 120s);
+    CHECK_FALSE(left.renew_fences(now + 5s, 10s));
+    CHECK(left.fences_until == now + 15s);
+    CHECK(left.renew_fences(now + 6s, 10s));
     CHECK(left.fences_until == now + 66s);
-    CHECK_FALSE(left.is_fence_due(now + 56s, 10s));
-    CHECK(left.is_fence_due(now + 57s, 10s));
-    left.note_prolonged_fences(now + 57s, 60s, 120s);
-    CHECK(left.fences_until == now + 177s);
+    CHECK_FALSE(left.renew_fences(now + 56s, 10s));
+    CHECK(left.renew_fences(now + 57s, 60s));
+    CHECK(left.fences_until == now + 417s);
+}
+
+TEST_CASE("a node that takes the key again by a renewal keeps the fence no longer than that") {
+    traces left;
+    left.note_keys(now, 60s);
+    CHECK(left.renew_fences(now + 20s, 60s));
+    CHECK_FALSE(left.renew_fences(now + 21s, 2s));  // the holder made it short
+    CHECK(left.fences_until == now + 33s);
+    CHECK_FALSE(left.renew_fences(now + 31s, 2s));
+    CHECK(left.renew_fences(now + 32s, 2s));
 }
 
 TEST_CASE("of a lease from another process the fences may live for long") {

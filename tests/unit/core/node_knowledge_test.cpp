@@ -57,12 +57,14 @@ std::string name(const node_order& o) {
         case task::look: return "look" + node;
         case task::write_clock: return verbs.at(o.changes.what) + node;
         case task::turn: return "turn" + node;
+        case task::write_floor: return "floor" + node;
         case task::read_replication: return "role" + node;
         case task::greet_again: return "greet" + node;
         case task::clock_gap: return "gap";
         case task::settled: return "settled";
         case task::report_objection: return "report" + node;
         case task::report_ttl_max: return "ttl_max" + node;
+        case task::report_lift: return "lift";
         case task::use_record:
         case task::use_clock: break;
     }
@@ -433,6 +435,170 @@ TEST_CASE("breaks and other records are counted for the releases that come after
     CHECK_FALSE(c.knows.breaks().may_arrive_late(1, left));
 }
 
+// Each node takes the floor that is ordered, if its record says so.
+std::string write_floors(client_of_three& c, duration at) {
+    for (const auto& o : c.knows.take_orders()) {
+        if (o.what != task::write_floor) continue;
+        record_facts& r = c.records[o.node];
+        const bool is_lifted = !r.floor.has_lift_of(o.floor);
+        r.floor = o.floor;
+        if (is_lifted) r.epoch += "+";
+        r.made = true;
+        c.read_clock(o.node, at);
+        c.knows.floor_written(o.node, r, start + at, start + at);
+        r.made = false;
+    }
+    return c.orders();
+}
+
+// Whose clocks went back by an hour since they were last used, at noon.
+client_of_three gone_back(core::record_role role = core::record_role::keeps) {
+    client_of_three c(guarded(), role);
+    c.ahead.fill(-1h);
+    c.records.fill(open_record());
+    for (auto& r : c.records) {
+        r.floor.highest_us = noon;
+        r.offset->seen_us -= us(1h);
+    }
+    return c;
+}
+
+TEST_CASE("a client that draws a fence writes node time to the records, each five seconds") {
+    client_of_three c = settled();
+    const auto fence = c.knows.propose(0, start + 1s, {});
+    CHECK(c.knows.has_orders());
+    const auto orders = c.knows.take_orders();
+    REQUIRE(orders.size() == 3);
+    CHECK(orders[0].what == task::write_floor);
+    CHECK(orders[0].floor == core::fence_floor{.highest_us = noon + us(1s)});
+    CHECK(static_cast<std::int64_t>(*fence) == noon + us(1s));
+    for (std::size_t i = 0; i < 3; ++i) {
+        c.records[i].floor = orders[i].floor;
+        c.read_clock(i, 1s);
+        c.knows.floor_written(i, c.records[i], start + 1s, start + 1s);
+    }
+    CHECK(c.orders().empty());
+    c.knows.propose(0, start + 6s - 1us, {});
+    CHECK(c.orders().empty());
+    c.knows.propose(0, start + 6s, {});
+    CHECK(c.orders() == "floor 0, floor 1, floor 2");
+    SECTION("once, until it is answered") {
+        c.knows.propose(0, start + 6s, {});
+        CHECK(c.orders().empty());
+    }
+    SECTION("not again before the next probe where a node refuses it") {
+        for (std::size_t i = 0; i < 3; ++i) c.knows.floor_failed(i, start + 6s);
+        c.knows.propose(0, start + 6s, {});
+        CHECK(c.orders().find("floor") == std::string::npos);
+        c.probe(7s);
+        c.knows.propose(0, start + 7s, {});
+        CHECK(c.orders() == "floor 0, floor 1, floor 2");
+    }
+}
+
+TEST_CASE("a client that only looks, or has no guard, writes no node time") {
+    client_options o = guarded();
+    auto role = core::record_role::looks;
+    SECTION("one that only looks") {}
+    SECTION("one that has no guard") {
+        o.guard = restart_guard::off;
+        role = core::record_role::keeps;
+    }
+    client_of_three c(o, role);
+    for (std::size_t i = 0; i < 3; ++i) c.greet(i, 1ms);
+    c.go_on(1ms);
+    c.knows.propose(0, start + 1s, {});
+    CHECK(c.orders().find("floor") == std::string::npos);
+}
+
+TEST_CASE("no node votes after the clocks went back until its record has the lift") {
+    client_of_three c = gone_back();
+    for (std::size_t i = 0; i < 3; ++i) c.meet(i, 1ms);
+    c.knows.go_on(start + 1ms);
+    CHECK_FALSE(c.knows.is_settled());
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(c.knows.votes().objection(i, start + 1ms) == errc::clock_skew);
+    }
+    CHECK(c.knows.least_step() == 1h - 1ms);
+    CHECK(write_floors(c, 2ms).ends_with("settled"));
+    for (std::size_t i = 0; i < 3; ++i) CHECK(c.knows.votes().votes_from(i) <= start + 2ms);
+    CHECK(c.knows.limits_of_fences().lift == 1h + 20s - 1ms);
+    const auto fence = static_cast<std::int64_t>(*c.knows.propose(0, start + 2ms, {}));
+    CHECK(fence == noon + us(20s + 1ms));
+    CHECK(fence <= static_cast<std::int64_t>(c.knows.highest_plausible_fence(start + 2ms)));
+}
+
+TEST_CASE("clocks that went back are reported once, by the client that writes it") {
+    client_of_three c = gone_back();
+    for (std::size_t i = 0; i < 3; ++i) c.greet(i, 1ms);
+    CHECK(c.go_on(1ms) == "floor 0, lift, floor 1, floor 2");
+    CHECK(c.last.what == task::write_floor);
+    CHECK(c.go_on(2ms).empty());
+}
+
+TEST_CASE("one clock that is behind lifts nothing, and the last one that is read decides") {
+    client_of_three c = gone_back();
+    SECTION("one that is behind") {
+        c.ahead = {-1h, 0s, 0s};
+        for (std::size_t i = 0; i < 3; ++i) c.greet(i, 1ms);
+        CHECK(c.go_on(1ms).find("floor") == std::string::npos);
+        CHECK_FALSE(c.knows.least_step());
+    }
+    SECTION("two that were read first") {
+        c.ahead = {-20s, -20s, 0s};
+        for (std::size_t i = 0; i < 2; ++i) c.greet(i, 1ms);
+        CHECK(c.go_on(1ms).find("floor") == std::string::npos);
+    }
+}
+
+TEST_CASE("a client that only looks judges as if the lift were written") {
+    client_of_three c = gone_back(core::record_role::looks);
+    for (std::size_t i = 0; i < 3; ++i) c.greet(i, 1ms);
+    c.go_on(1ms);
+    CHECK_FALSE(c.knows.votes().objection(0, start + 1ms));
+    CHECK(c.knows.least_step());
+    CHECK(c.knows.fence_time_us(start + 1ms) == noon + us(20s));
+}
+
+TEST_CASE("a client without the guard goes by the lift that others wrote, and by no other") {
+    client_options o = guarded();
+    o.guard = restart_guard::off;
+    client_of_three c(o);
+    const core::fence_floor lifted{1, noon, us(1h + 20s)};
+    c.ahead.fill(-1h);
+    for (auto& r : c.records) r.floor.highest_us = noon;
+    for (std::size_t i = 0; i < 3; ++i) c.greet(i, 0s);
+    CHECK(c.go_on(0s) == "settled, report 0, report 1, report 2");
+    CHECK(c.knows.votes().objection(0, start) == errc::clock_skew);
+    for (auto& r : c.records) r.floor = lifted;
+    for (std::size_t i = 0; i < 3; ++i) c.look_answered(i, 1s);
+    CHECK_FALSE(c.knows.votes().objection(0, start + 1s));
+    CHECK(static_cast<std::int64_t>(*c.knows.propose(0, start + 1s, {})) == noon + us(21s));
+}
+
+TEST_CASE("where the clocks went back by less fences count from above the highest node time") {
+    client_of_three c = gone_back();
+    c.ahead.fill(-10s);
+    for (std::size_t i = 0; i < 3; ++i) c.greet(i, 1ms);
+    c.go_on(1ms);
+    CHECK_FALSE(c.knows.least_step());
+    CHECK(static_cast<std::int64_t>(*c.knows.propose(0, start + 1ms, {})) == noon + us(5s) + 1);
+}
+
+TEST_CASE("fences follow the clocks again where an operator lowered them") {
+    client_of_three c = settled();
+    const auto high = noon + us(10s);
+    REQUIRE(c.knows.propose(static_cast<std::uint64_t>(high), start + 1s, {}));
+    write_floors(c, 1s);
+    c.ahead.fill(-1h);
+    for (auto& r : c.records) r.floor = {.lifts = 1};
+    for (std::size_t i = 0; i < 3; ++i) c.greet(i, 2s);
+    c.go_on(2s);
+    const auto fence = c.knows.propose(0, start + 2s, {});
+    REQUIRE(fence);
+    CHECK(static_cast<std::int64_t>(*fence) == noon + us(2s - 1h));
+}
+
 TEST_CASE("a fence lies near node time and none is drawn where that is in doubt") {
     client_of_three c = settled();
     const auto noon_fence = static_cast<std::uint64_t>(noon);
@@ -441,7 +607,7 @@ TEST_CASE("a fence lies near node time and none is drawn where that is in doubt"
     CHECK_FALSE(c.knows.propose(noon_fence + 2 * tolerance, start + 1ms, {}).has_value());
     const auto highest = c.knows.highest_plausible_fence(start + 1ms);
     CHECK(c.knows.limits_of_fences().tolerance == 15s);
-    CHECK(c.knows.limits_of_fences().life == 2 * duration(c.knows.votes().ttl_max()));
+    CHECK(c.knows.limits_of_fences().lift == 0s);
     CHECK(highest >= noon_fence + tolerance / 2);
     CHECK(highest < noon_fence + 2 * tolerance);
     const node_knowledge none(guarded(), "m");

@@ -93,8 +93,10 @@ TEST_CASE("a record is made where there is none, and only by a client that makes
     CHECK(is_as_it_was(core::greeted(none(), looking())));
     record_terms t = making();
     t.server.is_durable = true;
+    t.floor = {1, 500, 90};
     if (GENERATE(true, false)) t.mark.clear();
     const ruled r = core::greeted(none(), t);
+    CHECK(r.next->floor == t.floor);
     CHECK(r.what == said::done);
     REQUIRE(r.next);
     CHECK(r.next->exists);
@@ -258,6 +260,9 @@ TEST_CASE("a client without the guard compares the set and writes nothing") {
     record_facts found = stood();
     found.list.announced = "T";
     CHECK(core::as_seen(found, t).list.announced == "T");
+    found = stood();
+    found.floor = {1, 500, 90};
+    CHECK(core::as_seen(found, t).floor == found.floor);  // its fences go by that, too
 }
 
 TEST_CASE("a node is opened and withdrawn only where the mark is the client's own") {
@@ -301,7 +306,7 @@ TEST_CASE("an operator declares a node new under a new epoch") {
     record_terms t = same();
     t.number = 4;
     t.server = {.run_id = "another", .replid = "other", .is_durable = true};
-    const ruled r = core::declared(found, t, std::nullopt);
+    const ruled r = core::declared(found, t, std::nullopt, false);
     CHECK(r.what == said::done);
     const record_facts& next = r.next.value();
     is_open(next);
@@ -317,7 +322,8 @@ TEST_CASE("an operator declares a node new under a new epoch") {
     CHECK(next.list == core::list_facts{.set = "S", .names = "a,b,c", .number = 4});
     SECTION("with its clock where that is known") {
         const auto dated =
-            core::declared(found, t, clock_check{.ahead_us = -8, .error_us = 9, .cluster_us = 42});
+            core::declared(found, t, clock_check{.ahead_us = -8, .error_us = 9, .cluster_us = 42},
+                           false);
         CHECK(dated.next->init_us == 42);
         CHECK(dated.next->offset->ahead_us == -8);
         CHECK(dated.next->offset->error_us == 9);
@@ -325,13 +331,25 @@ TEST_CASE("an operator declares a node new under a new epoch") {
     }
     SECTION("and the process that is on record, where the node has not said which it is yet") {
         t.server = {};
-        const auto early = core::declared(found, t, std::nullopt).next.value();
+        const auto early = core::declared(found, t, std::nullopt, false).next.value();
         CHECK(early.run_id == found.run_id);
         CHECK(early.replid == found.replid);
         CHECK(early.is_durable == found.is_durable);
     }
+    SECTION("and fences go on above all that the client knows of") {
+        t.floor = {1, 500, 90};
+        CHECK(core::declared(found, t, std::nullopt, false).next->floor == t.floor);
+        found.floor = {2, 700, 80};
+        CHECK(core::declared(found, t, std::nullopt, false).next->floor == found.floor);
+        SECTION("unless they are lowered for all, on every record") {
+            CHECK(core::declared(found, t, std::nullopt, true).next->floor ==
+                  core::fence_floor{.lifts = 3});
+            CHECK(core::declared(none(), t, std::nullopt, true).next->floor ==
+                  core::fence_floor{.lifts = 2});
+        }
+    }
     SECTION("also where there is no record") {
-        const auto first = core::declared(none(), t, std::nullopt).next.value();
+        const auto first = core::declared(none(), t, std::nullopt, false).next.value();
         CHECK(first.exists);
         CHECK(first.created_us == at_writing);
         is_open(first);
@@ -390,6 +408,55 @@ TEST_CASE("nothing is written by a client that compared with an older record") {
     const ruled r = core::amended(announced, same(), seen_at(5), at_99, {});
     CHECK(r.what == said::done);
     CHECK(r.next->list.announced == "T");
+}
+
+TEST_CASE("with the offset goes the highest node time, and never another lift") {
+    record_facts found = seen_at(5);
+    found.floor = {1, 500, 90};
+    record_terms t = same();
+    t.floor = {1, 600, 90};
+    CHECK(core::amended(found, t, found, at_99, {}).next->floor == t.floor);
+    t.floor.highest_us = 400;
+    CHECK(core::amended(found, t, found, at_99, {}).next->floor == found.floor);
+    t.floor = {2, 600, 95};
+    CHECK(core::amended(found, t, found, at_99, {}).next->floor == found.floor);
+}
+
+TEST_CASE("the highest node time is written under the same epoch, where no other client has just done it") {
+    constexpr std::int64_t fresh_us = 5'000'000;
+    record_facts found = seen_at(5);
+    found.floor = {1, 500, 90};
+    const core::fence_floor to{1, 500 + fresh_us, 90};
+    const ruled r = core::floored(found, same(), {}, to);
+    CHECK(r.what == said::done);
+    CHECK(r.next->floor == to);
+    CHECK(r.next->epoch == "e");
+    CHECK(r.next->offset->seen_us == 5);
+    keeps_the_rest(*r.next);
+    found.floor.highest_us = 501;
+    CHECK(is_as_it_was(core::floored(found, same(), {}, to)));
+    CHECK(is_as_it_was(core::floored(none(), same(), {}, to)));
+}
+
+TEST_CASE("a lift gives the record a new epoch, and is written once") {
+    record_facts found = seen_at(5);
+    found.floor = {1, 500, 90};
+    const core::fence_floor to{2, 500, 95};
+    const ruled r = core::floored(found, same(), found.floor, to);
+    CHECK(r.what == said::done);
+    CHECK(r.next->floor == to);
+    CHECK(r.next->epoch == "new");
+    CHECK(r.next->since_us == found.since_us);
+    // That may lie in the future now, and would prove nothing for as long.
+    CHECK(r.next->offset->seen_us == at_writing);
+    SECTION("by one client") {
+        const core::fence_floor known{1, 499, 90};
+        CHECK(is_as_it_was(core::floored(found, same(), known, to)));
+    }
+    SECTION("and says nothing of an earlier process") {
+        found.run_id = "earlier";
+        CHECK(core::floored(found, same(), found.floor, to).next->offset->seen_us == 5);
+    }
 }
 
 TEST_CASE("a strike forgets everything, in both clocks") {
@@ -565,6 +632,11 @@ TEST_CASE("a node that becomes a member of the next set knows when, and what it 
         s.ttl_max = 5s;
         CHECK(step(found, s).next->quarantine == 90s);
         CHECK(step(found, s).next->ttl_max == 60s);
+    }
+    SECTION("with the highest fences that were met") {
+        record_terms t = same();
+        t.floor = {1, 500, 90};
+        CHECK(core::stepped(found, t, s).next->floor == t.floor);
     }
     SECTION("and waits where it may have missed leases") {
         s.leases = list_step::memory::lost;

@@ -35,7 +35,7 @@ const std::string least =
     epoch + " run_id=run durable=0 since=7 created=5 quarantine=60000 ttl_max=50000 set=3:set";
 const std::string whole =
     epoch + " run_id=run replid=repl durable=1 since=7 cluster_since=-8 created=5 quarantine=60000" +
-    " ttl_max=50000 mark=mark init=9 offset=-1 error=2 seen=3 set=3:set names=a,b number=4" +
+    " ttl_max=50000 mark=mark init=9 offset=-1 error=2 seen=3 highest=10 !lift=11 lifts=12 set=3:set names=a,b number=4" +
     " change=4:t announced=5:u promised=2.x accepted=1.y became=6 became_cluster=-6 history=3=2:s,2=1:r";
 
 bool is_readable(const std::string& text) {
@@ -66,6 +66,7 @@ TEST_CASE("a record is written as it was read") {
     CHECK(r.offset->ahead_us == -1);
     CHECK(r.offset->error_us == 2);
     CHECK(r.offset->seen_us == 3);
+    CHECK(r.floor == core::fence_floor{12, 10, 11});
     const core::list_facts list{.set = "3:set",
                                 .names = "a,b",
                                 .number = 4,
@@ -91,11 +92,11 @@ TEST_CASE("the words of a record come in any order, and those of a later version
 }
 
 TEST_CASE("a word that needs a later version is said, and the record is not read") {
-    const auto refused = wire::read_record_text(least + " x=1 !lift=5 y=2", 1);
+    const auto refused = wire::read_record_text(least + " x=1 !later=5 y=2", 1);
     CHECK_FALSE(refused.record);
     CHECK(refused.needs_later_version);
     CHECK(refused.why.error == errc::foreign_data);
-    CHECK(refused.why.detail.find("!lift") != std::string::npos);
+    CHECK(refused.why.detail.find("!later") != std::string::npos);
     CHECK(refused.why.detail.find("y=2") == std::string::npos);
 }
 
@@ -108,7 +109,8 @@ TEST_CASE("what no version can have written is no record") {
           least + "\n",
           least + std::string(" x=\0", 4), least + " x=\xc3\xa4", least + " offset=1",
           least + " offset=1 error=2", least + " offset=1 error=2 seen=x",
-          least + " offset=1 error=2 seen=-3", least + " number=-1", least + " became=-1",
+          least + " offset=1 error=2 seen=-3", least + " number=-1", least + " highest=-1",
+          least + " !lift=-1", least + " lifts=-1", least + " became=-1",
           least + " history=3", least + " history=3=", least + " history=x=2:s",
           least + " init=9007199254740992", least + " init=-9007199254740992",
           least + " mark=" + std::string(1024, 'm'), least + " x=" + std::string(20'000, 'x')}) {
@@ -307,7 +309,7 @@ TEST_CASE("words of a later version outlive every rule, and cost nothing") {
     const std::vector<core::record_rule> rules{
         core::greeted, core::opened, promise, strike,
         [](const record_facts& found, const record_terms& t) {
-            return core::declared(found, t, std::nullopt);
+            return core::declared(found, t, std::nullopt, false);
         },
         [](const record_facts& found, const record_terms& t) {
             return core::stepped(found, t,
