@@ -6,6 +6,7 @@
 #include "simulation/elections.hpp"
 #include "simulation/orders.hpp"
 #include "simulation/plan.hpp"
+#include "simulation/set_back.hpp"
 #include "simulation/shrink.hpp"
 #include "simulation/story.hpp"
 #include "simulation/world.hpp"
@@ -54,6 +55,7 @@ const std::map<std::string, std::function<bool(const plan&)>> features{
     {"elections", &plan::has_elections},
     {"changes", [](const plan& in) { return in.changes_lists; }},
     {"notes", [](const plan& in) { return in.has_notes; }},
+    {"set_back", [](const plan& in) { return in.sets_back; }},
     {"turns", [](const plan& in) { return in.most_turns != 0; }},
 };
 
@@ -67,6 +69,7 @@ struct variation {
         plan out = needs("elections")    ? draw_elections(seed)
                    : needs("downgrades") ? draw_downgrades(seed)
                    : needs("changes")    ? draw_changes(seed)
+                   : needs("set_back")   ? draw_set_back(seed)
                                          : simulation::draw(seed);
         out.has_notes = needs("notes");  // in any world: none is drawn with them
         out.promise = promise;

@@ -200,6 +200,7 @@ struct plan {
     /// In a world of candidates: for so long at most nobody leads while one of them has a quorum.
     std::optional<duration> longest_vacancy{};
     bool changes_lists = false;  ///< Operators change the list of nodes.
+    bool sets_back = false;      ///< The clocks of all nodes go back while no program is there.
     /// That nobody is refused, or waits in vain, is not promised here.
     bool is_only_safe = false;
     std::string promise{};  ///< Nothing else is judged; empty: everything is.
