@@ -24,7 +24,7 @@ struct entry {
 const std::map<std::string_view, std::vector<entry>>& examples_of_commands() {
     static const std::map<std::string_view, std::vector<entry>> all{
         {"run",
-         {{"redlock run --wait 5s --min-hold 50s nightly-report -- ./report.sh",
+         {{"redlock run --min-hold 50s nightly-report -- ./report.sh",
            "In the crontab of several machines: one of them runs it, the others end with 120 and "
            "say nothing."},
           {"redlock run --wait 10m deploy -- ./deploy.sh production",

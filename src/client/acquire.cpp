@@ -400,7 +400,7 @@ void acquire_operation::begin_try(time_point now) {
     try_.begin(now);
     if (machine_.tries() > 1) client().shared.counts().retries.add();
     send_round(now);
-    if (machine_.is_trying() && machine_.waits()) arm();
+    if (machine_.is_trying() && machine_.is_timed()) arm();
 }
 
 void acquire_operation::send_round(time_point now) {
@@ -415,6 +415,11 @@ void acquire_operation::send_round(time_point now) {
         machine_.may_be_entered() ? ask & client().remote.listening() : node_mask();
     send_to(enter, true, round, now);
     send_to(ask - enter, false, round, now);
+    if (machine_.waits() || machine_.tries() == 1) return;
+    // One that tries again without a wait does not wait for them once more.
+    for (const std::size_t i : machine_.mute() & ask) {
+        on_failure(i, round, {vote::timed_out, errc::timed_out, client().nodes[i].lateness()}, now);
+    }
 }
 
 void acquire_operation::send_to(node_mask nodes, bool is_entered, std::uint32_t round,
@@ -492,8 +497,10 @@ void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answe
 void acquire_operation::refused(error_code why, time_point now) {
     if (is_for_a_change(why)) return ask_again(now);
     std::optional<core::acquisition::prospects> further;
-    if (is_queued() && machine_.may_wait_on(why, now)) {
-        further = {client().shared.random_word(), client().local.resting()};
+    if ((is_queued() || !machine_.waits()) && machine_.may_try_later(why, now)) {
+        further = {client().shared.random_word(), client().local.resting(),
+                   client().nodes.round_trip(client().shared.lists())};
+        if (!machine_.waits()) client().admission.withdraw(*this);
     }
     carry_out(machine_.refused(why, now, further), now);
 }

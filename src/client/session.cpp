@@ -416,4 +416,8 @@ duration node_sessions::shortest_time_for_quorum(const node_lists& lists) const 
     return lists.quorum_th(of_each(sessions_, [](const auto& s) { return s->shortest_timeout(); }));
 }
 
+duration node_sessions::round_trip(const node_lists& lists) const noexcept {
+    return lists.quorum_th(of_each(sessions_, [](const auto& s) { return s->round_trip(); }));
+}
+
 }  // namespace redlock::detail

@@ -166,6 +166,7 @@ void acquisition::begin_try(duration longest, std::uint64_t born, time_point now
     ++tries_;
     ttl_ = std::min(terms_.ttl, longest);
     attempt_.emplace(nodes_, now, ttl_, drift_policy{all_->drift_factor, all_->drift_min});
+    if (split_) due_at_ = split_->ends_at();
     if (!retry_) return;
     retry_->tried(now);
     due_at_ = has_its_time() ? std::max(retry_->deadline(), nodes_until_) : retry_->deadline();
@@ -183,12 +184,15 @@ std::uint32_t acquisition::begin_round(duration later, time_point now) noexcept 
     granted_by_ = {};
     entered_now_ = {};
     answered_ = {};
+    silent_ = {};
+    if (split_) split_->asked();
     return ++round_;
 }
 
 void acquisition::sent(node_mask nodes, std::uint64_t fence, bool is_entered) noexcept {
     assert(is_trying() && (nodes - nodes_.all()).empty() && (!is_entered || ticket_ != 0));
     left_.note_sent(nodes, fence);
+    silent_ |= nodes;
     if (blocked_) blocked_->queried(nodes);
     if (!is_entered) return;
     entered_ |= nodes;
@@ -205,7 +209,13 @@ acquisition::actions acquisition::cast(std::size_t node, vote v, const outlook& 
     using enum action;
     assert(attempt_ && is_trying() && nodes_.all().contains(node));
     unable_.set(node, v == vote::timed_out || v == vote::unreachable || v == vote::quarantine);
+    silent_.erase(node);
+    mute_.set(node, v == vote::timed_out);
     if (v == vote::granted) granted_by_.insert(node);
+    if (!retry_ && weigh(v) == choice::no) {
+        if (!split_) split_ = std::make_unique<split_votes>();
+        split_->refused(node, v, what.holder);
+    }
     if (slots.count != 0) slots_.refused(node, slots.free, slots.count);
     note(node, what, now);
     if (retry_) retry_->answered(node, what, now);
@@ -218,6 +228,10 @@ acquisition::actions acquisition::cast(std::size_t node, vote v, const outlook& 
             reason_ = errc::validity_exhausted;
             return {judge};
         case attempt::verdict::refused:
+            if (split_ && attempt_->reason() == errc::contended &&
+                split_->may_be_split(nodes_, granted_by_, silent_)) {
+                return {};
+            }
             phase_ = phase::judged;
             reason_ = attempt_->reason();
             return {judge};
@@ -259,6 +273,13 @@ acquisition::actions acquisition::refused(error_code why, time_point now,
     // It need not wait for a slot that is free, as far as the nodes said.
     if (tries_another_slot(why)) return {may_queue_ ? release : leave, begin_try};
     slots_.rest();
+    if (!retry_ && further && is_split(why)) {
+        const auto next = split_->rest(nodes_, further->round_trip, further->random, now);
+        if (!next) return give_up(why);
+        phase_ = phase::asleep;
+        due_at_ = *next;
+        return {leave, arm};
+    }
     const bool waits_on = further && retry_->refused(why, now, further->random, further->others);
     may_queue_ = why == errc::contended;
     if (!waits_on) return give_up(why);
@@ -339,6 +360,11 @@ acquisition::actions acquisition::due(time_point now, duration extra, bool is_be
             due_at_ = until;
             return {arm};
         }
+    }
+    if (!waits() && is_trying()) return give_up(reason_);
+    if (!waits() && phase_ == phase::asleep) {
+        phase_ = phase::queued;
+        return {apply};
     }
     assert(waits() || phase_ == phase::queued);
     // Without a wait it is held up for admission, the second time, too, where it begins again. One

@@ -131,7 +131,7 @@ struct slots_seen {
 };
 
 /// Tries until one try is granted, or refused for good, or the time is over. Without a wait there
-/// is one try.
+/// is one try, but where votes were split: see `split_votes`.
 ///
 /// Facts go in, with the time and random words among them, and actions come out. It calls nobody.
 /// Its driver carries the actions out in their sequence. The votes of every refused try are given
@@ -143,7 +143,7 @@ public:
         queued,  ///< It has not tried: the voters are not known yet, or others come first.
         trying,  ///< A round is out.
         judged,  ///< A try is over, and the driver is to act on it.
-        asleep,  ///< Until the nodes would let it have the key, or its turn comes.
+        asleep,  ///< Until the nodes would let it have the key, its turn comes, or a rest ends.
         over,
     };
     enum class action : std::uint8_t {
@@ -227,13 +227,16 @@ public:
     /// A node answered the present round, or did not in time.
     actions cast(std::size_t node, vote v, const outlook& what, const slots_seen& slots,
                  time_point now);
-    /// Where it may wait on: a random word, and how many others of this client rest.
+    /// Where it may try later: a random word, how many others of this client rest, and the round
+    /// trip to a quorum.
     struct prospects {
         std::uint64_t random;
         std::size_t others;
+        duration round_trip;
     };
-    bool may_wait_on(error_code why, time_point now) const noexcept {
-        return !tries_another_slot(why) && retry_ && now < retry_->deadline();
+    bool may_try_later(error_code why, time_point now) const noexcept {
+        if (tries_another_slot(why)) return false;
+        return retry_ ? now < retry_->deadline() : is_split(why) && !split_->is_over(now);
     }
     /// The try came to nothing.
     actions refused(error_code why, time_point now, std::optional<prospects> further);
@@ -253,6 +256,8 @@ public:
     node_mask still_entered() const noexcept {
         return tries_ == 1 ? entered_ - granted_by_ : entered_;
     }
+    /// Those that did not answer an earlier round in time, and nothing since.
+    node_mask mute() const noexcept { return mute_; }
     /// Those to which the present round sent that request.
     node_mask entered_now() const noexcept { return entered_now_; }
     /// What the present try may have left on the nodes.
@@ -279,8 +284,10 @@ public:
     /// The timer went off, and this client's timers ring late: the nodes have `extra` time more for
     /// the first try. `is_behind`: other acquires of this client are before it.
     actions due(time_point now, duration extra, bool is_behind);
-    /// When to call it. Without a wait, and from `judged` on, there is no such time.
+    /// When to call it. From `judged` on there is no such time.
     time_point due_at() const noexcept { return due_at_; }
+    /// Whether there is such a time during a try.
+    bool is_timed() const noexcept { return waits() || due_at_ != time_point{}; }
     /// Our own clock stood still for `gap`.
     void shorten(duration gap) noexcept;
     /// Granted, given up or cancelled: no fact matters any more.
@@ -318,6 +325,9 @@ private:
     bool tries_another_slot(error_code why) const noexcept {
         return why == errc::contended && slots_.is_another_free();
     }
+    bool is_split(error_code why) const noexcept {
+        return split_ && why == errc::contended && split_->is_split(nodes_, granted_by_);
+    }
     actions give_up(error_code why);
     bool is_cut_off() const noexcept { return nodes_.prevents_quorum(unable_); }
     bool lasts(time_point now) const noexcept;
@@ -330,8 +340,9 @@ private:
     std::chrono::milliseconds min_hold_{0};
     duration ttl_{};              // of the present try: at most that of the terms
     std::unique_ptr<retry> retry_;  // null for one that would not wait: it is large
+    std::unique_ptr<split_votes> split_;  // of that one, once a node refused; large, too
     time_point nodes_until_{};    // until then the first try may take, however short the wait
-    time_point due_at_{};         // none before `settled`
+    time_point due_at_{};         // none before `settled`; without a wait before the first rest
     std::optional<attempt> attempt_;  // from the first try on
     phase phase_ = phase::queued;
     bool is_again_ = false;         // see `begin_again`
@@ -354,6 +365,8 @@ private:
 
     traces left_;
     node_mask answered_;  // the present round
+    node_mask silent_;    // it was sent to these, and they have neither answered nor failed
+    node_mask mute_;      // their last answer, of all rounds, did not come in time
 
     std::uint64_t ticket_ = 0;  // drawn once; 0 before that
     node_mask entered_;         // in whose queues it may be, by any round or query

@@ -1,4 +1,4 @@
-// When a waiter tries again, and for which of its keys it waits.
+// When an acquire tries again, and for which of its keys a waiter waits.
 // SPDX-License-Identifier: MIT
 #include "core/retry.hpp"
 
@@ -118,6 +118,28 @@ time_point retry::free_for_a_quorum() const noexcept {
         at[node] = std::min(at[node], first_at_[node]);
     }
     return for_a_quorum(at);
+}
+
+bool split_votes::is_quorum_before_us(const node_lists& nodes,
+                                      bool counts_unnamed) const noexcept {
+    return std::any_of(before_us_.begin(), before_us_.end(), [&](std::size_t holder) {
+        if (holder == 0 || (holder == somebody && !counts_unnamed)) return false;
+        node_mask same;
+        for (const std::size_t node : nodes.all()) same.set(node, before_us_[node] == holder);
+        return nodes.is_quorum(same);
+    });
+}
+
+std::optional<time_point> split_votes::rest(const node_lists& nodes, duration round_trip,
+                                            std::uint64_t random, time_point now) noexcept {
+    unnamed_ = is_quorum_before_us(nodes, true) ? unnamed_ + 1 : 0;
+    assert(unnamed_ < most_unnamed);
+    const duration once = std::max(round_trip, least_round_trip);
+    if (rests_ == 0) ends_at_ = now + std::max(shortest_time, most_round_trips * once);
+    const duration least = once / 2 * (1U << std::min(rests_++, 16U));
+    const auto spread = static_cast<std::uint64_t>((3 * least).count()) + 1;
+    const time_point next = now + least + duration(static_cast<duration::rep>(random % spread));
+    return next < ends_at_ ? std::optional(next) : std::nullopt;
 }
 
 std::chrono::milliseconds term_pauses::after(std::chrono::nanoseconds term,

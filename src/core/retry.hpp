@@ -1,4 +1,4 @@
-// When a waiter tries again, and for which of its keys it waits.
+// When an acquire tries again, and for which of its keys a waiter waits.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -7,12 +7,14 @@
 
 #include <redlock/error.hpp>
 #include <redlock/options.hpp>
+#include <redlock/vote.hpp>
 
 #include <array>
 #include <cassert>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace redlock::core {
 
@@ -129,6 +131,61 @@ private:
     time_point rest_until_{};    // not before, whatever the nodes named
     std::uint32_t rests_ = 0;    // one after the other
     bool lacks_quorum_ = false;  // in the last try too few nodes could be queried
+};
+
+/// Of programs that try at the same instant each may get some of the nodes, and none of them a
+/// quorum. For an acquire without a wait that is no contention: it gives back what it got, rests
+/// for a random half to two round trips, doubled each time, and tries again, for 100 ms or 16 round
+/// trips, whichever is longer. It ends at once where one holder has a quorum, or waiters that are
+/// before it have one; and where it got no node itself: those that did try again. (Of five programs
+/// nobody got the lock in 37 of 100 bursts, of twenty in 65.)
+///
+/// So a try that can't be granted any more goes on until a node has granted it, a holder has a
+/// quorum, or all nodes have answered. Plain keys name no holder: there a quorum of them ends it,
+/// unless it got a node before; and so does a quorum in the third try in a row.
+class split_votes {
+public:
+    static constexpr duration shortest_time = std::chrono::milliseconds(100);
+    static constexpr int most_round_trips = 16;
+    /// On one machine the others need so long to see that a node is free again.
+    static constexpr duration least_round_trip = std::chrono::microseconds(100);
+
+    /// Another try begins, or another round of it.
+    void asked() noexcept { before_us_ = {}; }
+    /// A node refused the round. `holder`: as in `outlook`.
+    void refused(std::size_t node, vote v, std::size_t holder) noexcept {
+        assert(node < max_nodes);
+        before_us_[node] = v == vote::queued ? line : holder != 0 ? holder : somebody;
+    }
+    /// `granted`: the nodes that granted the round.
+    bool is_split(const node_lists& nodes, node_mask granted) const noexcept {
+        return !granted.empty() && !is_quorum_before_us(nodes, unnamed_ + 1 == most_unnamed);
+    }
+    /// Whether the votes may turn out to be split: these have not answered yet.
+    bool may_be_split(const node_lists& nodes, node_mask granted, node_mask silent) const noexcept {
+        return granted.empty() && !silent.empty() && !is_quorum_before_us(nodes, true);
+    }
+
+    /// The try was split. When the next one begins; nothing where the time is over.
+    std::optional<time_point> rest(const node_lists& nodes, duration round_trip,
+                                   std::uint64_t random, time_point now) noexcept;
+    /// When a try ends that is under way then: from the first rest on; before it, no instant.
+    time_point ends_at() const noexcept { return ends_at_; }
+    bool is_over(time_point now) const noexcept { return rests_ > 0 && now >= ends_at_; }
+
+private:
+    // In place of a holder.
+    static constexpr std::size_t line = 1;      // other waiters are before it
+    static constexpr std::size_t somebody = 2;  // the node does not name it
+
+    static constexpr unsigned most_unnamed = 3;
+
+    bool is_quorum_before_us(const node_lists& nodes, bool counts_unnamed) const noexcept;
+
+    std::array<std::size_t, max_nodes> before_us_{};  // 0: nobody
+    time_point ends_at_{};
+    unsigned rests_ = 0;
+    unsigned unnamed_ = 0;  // tries in a row that a quorum refused without a name: below the most
 };
 
 /// How long a leader that fails at once stays away before it campaigns again. A term that ends

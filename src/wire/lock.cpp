@@ -93,6 +93,7 @@ acquire_answer read_slot_refusal(const resp::reply& reply) {
             .left = read_pttl(reply[1].integer()),
             .fence = static_cast<std::uint64_t>(fence),
             .before = read_pttl(reply[4].integer()),
+            .holder = value.empty() ? 0 : std::hash<std::string_view>()(value),
             .note = note_of(value),
             .fence_is_its = is_of_our_form(value) && !is_kept(value),
             .free_slots = std::string(reply[5].text().substr(0, max_slots / 8)),

@@ -101,6 +101,68 @@ TEST_CASE("somebody else's keys on a quorum are contention") {
     CHECK(w.engine->stats().contended == 1);
 }
 
+TEST_CASE("without a wait it tries again where votes were split, and ends at once beside a holder") {
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    w.run_for(10s);
+    const std::string other = "ElsewhereElsewhere5678@elsewhere";
+    w.nodes[0].put("r", world::elsewhere, w.now + 1h);
+    SECTION("the others give back what they got") {
+        w.nodes[1].put("r", other, w.now + 1h);
+        const auto e = w.acquire("r", {.ttl = 10s});
+        w.run_for(2ms);
+        REQUIRE_FALSE(e->is_over());
+        CHECK(w.engine->stats().retries > 0);
+        w.nodes[0].remove("r");
+        w.nodes[1].remove("r");
+        w.run_until_over(*e);
+        CHECK(e->held);
+    }
+    SECTION("one of two nodes is another's, and the third is dead") {
+        w.set_mode(2, mode::refuses);
+        const auto before = w.now;
+        const auto e = w.granted("r", {.ttl = 10s});
+        CHECK(e->outcome() == errc::contended);
+        CHECK(w.now - before > 10ms);
+        CHECK(w.now - before <= 100ms + 1ms);
+        w.run_for(5ms);
+        CHECK(w.nodes[1].keys(w.now).empty());
+    }
+    SECTION("a holder has a quorum, and this try the rest") {
+        w.nodes[1].put("r", world::elsewhere, w.now + 1h);
+        const auto before = w.now;
+        const auto e = w.granted("r", {.ttl = 10s});
+        CHECK(e->outcome() == errc::contended);
+        CHECK(w.now - before < 1ms);
+        CHECK(w.engine->stats().retries == 0);
+    }
+    SECTION("of split votes it may be called off while it rests") {
+        w.nodes[1].put("r", other, w.now + 1h);
+        const auto e = w.acquire("r", {.ttl = 10s});
+        w.run_for(20ms);
+        REQUIRE_FALSE(e->is_over());
+        w.cancel(*e);
+        CHECK(e->outcome() == boost::asio::error::operation_aborted);
+        w.run_for(1s);
+        CHECK(w.nodes[2].keys(w.now).empty());
+    }
+}
+
+TEST_CASE("a node that hangs delays the first try after split votes, and no other") {
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    w.run_for(10s);
+    w.nodes[0].put("r", world::elsewhere, w.now + 1h);
+    w.set_mode(2, mode::mute);
+    const auto e = w.acquire("r", {.ttl = 10s});
+    w.run_for(w.options.node_timeout + 20ms);
+    REQUIRE_FALSE(e->is_over());
+    CHECK(w.engine->stats().retries >= 2);
+    w.nodes[0].remove("r");
+    w.run_until_over(*e);
+    CHECK(e->held);
+}
+
 TEST_CASE("a majority that can't vote is no quorum, and each vote says why") {
     world w(5);
     w.modes[0] = mode::refuses;

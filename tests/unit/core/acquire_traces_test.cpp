@@ -28,10 +28,13 @@ public:
         if (w == "at") return now_ = start + testing::trace_time(c.at(0)), "";
         if (w == "acquire") return begin(c);
         if (w == "settled") return a_.settled(now_, testing::trace_time(c.at(0))), due();
+        if (w == "admitted") return text(a_.admitted(false));
         if (w == "behind") return a_.joined(false), due();
         if (w == "turn") return text(a_.turn());
         if (w == "try") return begin_try(c);
         if (w == "round") return round(c);
+        if (w == "sent") return a_.sent(node_mask::first(c.number_at(0)), 0, false), "";
+        if (w == "given_back") return a_.give_back(true), "";
         if (w == "ticket") return a_.draw_ticket(static_cast<std::int64_t>(c.number_at(0))), "";
         if (w == "node") return cast(c);
         if (w == "refused") return refused(c);
@@ -75,6 +78,7 @@ private:
         core::outlook what;
         what.free_at = c.has("until") ? start + c.time("until") : time_point();
         what.first_at = c.has("first") ? start + c.time("first") : time_point();
+        what.holder = c.number("holder");
         what.is_foreign = c.text("foreign") == "yes";
         what.blocked = c.number("blocked");
         return what;
@@ -100,8 +104,8 @@ private:
 
     std::string refused(const trace_command& c) {
         std::optional<acquisition::prospects> further;
-        if (a_.may_wait_on(a_.reason(), now_)) {
-            further = {c.number("random"), c.number("resting")};
+        if (a_.may_try_later(a_.reason(), now_)) {
+            further = {c.number("random"), c.number("resting"), c.time("round_trip", 1ms)};
         }
         return text(a_.refused(a_.reason(), now_, further));
     }

@@ -1,4 +1,4 @@
-// When a waiter tries again, and for which of its keys it waits.
+// When an acquire tries again, and for which of its keys a waiter waits.
 // SPDX-License-Identifier: MIT
 #include "core/retry.hpp"
 
@@ -12,7 +12,7 @@
 #include <vector>
 
 // When a waiter tries again: what the nodes told, wake-ups, the bounds of its rest, the deadline;
-// and the pauses of a leader whose work fails at once.
+// and the pauses of a leader whose work fails at once, and the rests after split votes.
 namespace retry_test {
 
 using namespace redlock;
@@ -412,6 +412,82 @@ TEST_CASE("a holder that leaves early without a wake-up counts as foreign, and s
     // Until a wake-up comes.
     w.woken(0, now + 1ms);
     CHECK(look(w, 3, now + 2ms, 0) == duration(60s + 1ms));
+}
+
+TEST_CASE("votes are split where it has one itself and no holder has a quorum", "[split]") {
+    const node_mask ours = node_mask::only(4);
+    const auto with = [](const std::vector<std::size_t>& holders) {
+        core::split_votes s;
+        for (std::size_t i = 0; i < holders.size(); ++i) s.refused(i, vote::held, holders[i]);
+        return s;
+    };
+    CHECK(with({7, 8, 9, 9}).is_split(5, ours));
+    CHECK_FALSE(with({7, 7}).is_split(3, node_mask::only(2)));
+    CHECK_FALSE(with({7, 8, 7, 7}).is_split(5, ours));
+    CHECK_FALSE(with({7, 8, 9, 9}).is_split(5, {}));
+    SECTION("a node that is still silent may have granted it, until a holder has a quorum") {
+        CHECK(with({7}).may_be_split(3, {}, node_mask::only(2)));
+        CHECK(with({7, 7, 8}).may_be_split(5, {}, node_mask::only(4)));
+        CHECK_FALSE(with({7, 7, 7}).may_be_split(5, {}, node_mask::only(4)));
+        CHECK_FALSE(with({7}).may_be_split(3, {}, {}));
+        CHECK_FALSE(with({7}).may_be_split(3, node_mask::only(2), node_mask::only(1)));
+    }
+    SECTION("plain keys name nobody: a quorum of them is a holder's, unless it has one itself") {
+        CHECK(with({0, 0}).is_split(3, node_mask::only(2)));
+        CHECK(with({0}).may_be_split(3, {}, node_mask::only(2)));
+        CHECK_FALSE(with({0, 0}).may_be_split(3, {}, node_mask::only(2)));
+        core::split_votes s = with({0, 0});
+        for (int tries = 1; tries < 3; ++tries) {
+            REQUIRE(s.is_split(3, node_mask::only(2)));
+            REQUIRE(s.rest(3, 1ms, 0, start));
+            s.asked();
+            s.refused(0, vote::held, 0);
+            CHECK(s.is_split(3, node_mask::only(2)));
+            s.refused(1, vote::held, 0);
+        }
+        CHECK_FALSE(s.is_split(3, node_mask::only(2)));
+    }
+    SECTION("of waiters that are before it a quorum is enough, whoever they are") {
+        core::split_votes s;
+        s.refused(0, vote::queued, 0);
+        CHECK(s.is_split(3, node_mask::only(2)));
+        s.refused(1, vote::queued, 0);
+        CHECK_FALSE(s.is_split(3, node_mask::only(2)));
+    }
+    SECTION("another round knows nothing of the one before") {
+        core::split_votes s = with({7, 7, 7});
+        s.asked();
+        s.refused(0, vote::held, 8);
+        CHECK(s.is_split(5, ours));
+    }
+}
+
+TEST_CASE("after split votes it rests half to two round trips, doubled each time", "[split]") {
+    const duration round_trip = GENERATE(1us, 1ms, 20ms);
+    const bool is_long = GENERATE(false, true);
+    const duration once = std::max<duration>(round_trip, 100us);
+    const duration time = std::max<duration>(100ms, 16 * once);
+    core::split_votes s;
+    time_point now = start;
+    CHECK_FALSE(s.is_over(far));
+    duration least = once / 2;
+    int rests = 0;
+    for (;; ++rests, least *= 2) {
+        const auto longest = static_cast<std::uint64_t>((3 * least).count());
+        const auto next = s.rest(3, round_trip, is_long ? longest : 0, now);
+        CHECK(s.ends_at() == start + time);
+        const duration rest = is_long ? 4 * least : least;
+        if (now + rest >= start + time) {
+            CHECK_FALSE(next);
+            break;
+        }
+        REQUIRE(next);
+        CHECK(*next == now + rest);
+        now = *next;
+        CHECK_FALSE(s.is_over(now));
+    }
+    CHECK(rests >= 3);
+    CHECK(s.is_over(start + time));
 }
 
 TEST_CASE("each failure in a row doubles the pause, up to half a minute", "[retry]") {
