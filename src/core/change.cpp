@@ -86,6 +86,7 @@ membership::standing membership::judge_own(std::size_t node, const list_facts& f
         }
         case change::closed: break;
     }
+    if (f.is_closed_for_itself()) return standing::fits;
     const bool is_for_ours = is_joint() && f.set == sets_.old && f.closed_for == sets_.after;
     return is_for_ours ? standing::fits : standing::closed;
 }
@@ -189,16 +190,29 @@ std::optional<std::size_t> membership::latest(node_mask of) const {
     return best;
 }
 
+// What the latest record of these says. Of the only node of the old list those say it that join.
+std::optional<list_facts> membership::latest_for(std::size_t node, node_mask seen) const {
+    if (const auto best = latest(seen)) return nodes_[*best].facts;
+    std::optional<list_facts> out;
+    if (!is_joint() || !(lists_.old() == node_mask::only(node))) return out;
+    for (const std::size_t i : seen) {
+        const auto& f = nodes_[i].facts;
+        const bool is_later = f && is_own(*f) && (!out || f->number > out->number);
+        if (is_later) out = list_facts{.set = f->set, .number = f->number, .history = f->history};
+    }
+    return out;
+}
+
 std::optional<list_facts> membership::made(std::size_t node) const {
     const node_mask seen = is_strict() ? read_since(node) : lists_.all();
-    const auto best = latest(seen);
+    const auto best = latest_for(node, seen);
     if (!best) return std::nullopt;
-    list_facts out = *nodes_[*best].facts;
+    list_facts out = *best;
     const bool is_old = lists_.old().contains(node);
-    const bool is_for_ours = out.closed_for == sets_.after && out.set == sets_.old;
-    if (out.is == change::closed && !(is_joint() && is_for_ours)) return std::nullopt;
-    out.became_us = 0;  // its quarantine is no shorter than that wait
-    out.became_cluster_us.reset();
+    const bool is_for_ours =
+        is_joint() && out.closed_for == sets_.after && out.set == sets_.old;
+    const bool is_for_others = out.is == change::closed && !is_for_ours;
+    if (is_for_others && !out.is_closed_for_itself()) return std::nullopt;
     for (const std::size_t i : seen) {
         const auto& f = nodes_[i].facts;
         const bool is_higher = f && f->number == out.number && is_above(f->promised, out.promised);
@@ -212,19 +226,48 @@ std::optional<list_facts> membership::made(std::size_t node) const {
                       .history = std::move(out.history)};
 }
 
+// Those of `seen` that count, where the latest record names `set`: that list is known by the
+// records of its nodes alone.
+node_mask membership::counted(const std::string& set, node_mask list, node_mask seen) const {
+    const bool is_latest = set == (list == lists_.old() ? sets_.old : sets_.after);
+    node_mask out;
+    for (const std::size_t i : seen & list) {
+        const auto& f = nodes_[i].facts;
+        out.set(i, !is_latest || (f && is_own(*f)));
+    }
+    return out;
+}
+
+bool membership::is_enough(std::size_t node, const std::string& set, node_mask seen) const {
+    const auto is_read = [&](node_mask list) {
+        if (!list.contains(node)) return true;
+        const std::size_t others = list.size() - 1;
+        const std::size_t needed = std::min(list.size() - list.size() / 2, others);
+        return counted(set, list, seen).size() >= needed;
+    };
+    return is_read(lists_.old()) && is_read(lists_.after());
+}
+
 node_mask membership::makeable() const {
     const bool is_strict = this->is_strict();
     node_mask out;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         if (nodes_[i].is != standing::empty) continue;
-        const node_mask seen = read_since(i);
-        const auto is_enough = [&](node_mask list) {
-            return !list.contains(i) || 2 * (seen & list).size() > list.size();
-        };
-        out.set(i, !is_strict || (is_enough(lists_.old()) && is_enough(lists_.after()) &&
-                                  made(i).has_value()));
+        const auto to_make = made(i);
+        out.set(i, !is_strict || (to_make && is_enough(i, to_make->set, read_since(i))));
     }
     return out;
+}
+
+node_mask membership::waits_for(std::size_t node) const {
+    if (nodes_[node].is != standing::empty || !is_strict() || makeable().contains(node)) return {};
+    const node_mask seen = read_since(node);
+    const auto best = latest_for(node, seen);
+    node_mask out;
+    for (const node_mask list : {lists_.old(), lists_.after()}) {
+        if (list.contains(node)) out |= list - counted(best ? best->set : "", list, seen);
+    }
+    return out - node_mask::only(node);
 }
 
 node_mask membership::to_read() const {
@@ -261,7 +304,7 @@ bool list_commit::is_majority_of_old(node_mask nodes) const noexcept {
 void list_commit::begin(step what, node_mask to) {
     step_ = what;
     requested_ = to;
-    agreed_ = {};
+    agreed_ = bare_ = {};
 }
 
 void list_commit::end(error_code why) {
@@ -276,6 +319,7 @@ void list_commit::answered(std::size_t node, answer said, const std::optional<li
     assert(requested_.contains(node));
     if (said == answer::failed) return;
     facts_[node] = facts;
+    bare_.set(node, !facts);
     is_too_young_ = is_too_young_ || said == answer::too_young;
     if (!facts) return;
     if (facts_[node]->set.empty()) facts_[node]->set = sets_.old;
@@ -295,13 +339,22 @@ void list_commit::advance() {
         case step::close: return after_closes();
         case step::confirm:
             return is_majority_of_old(agreed_) ? decide(proposed_) : begin_again();
-        case step::become: break;
+        case step::become: return after_writing();
         case step::over: assert(false); return;
     }
+}
+
+void list_commit::after_writing() {
     for (std::size_t i = 0; i < facts_.size(); ++i) {
         const auto& f = facts_[i];
         const bool has_it = f && f->set == decided_ && f->is == change::none && f->number > number_;
-        changed_.set(i, agreed_.contains(i) || has_it);
+        changed_.set(i, changed_.contains(i) || agreed_.contains(i) || has_it);
+    }
+    const node_mask members = decided_ == sets_.after ? lists_.after() : lists_.old();
+    const node_mask left = bare_ & members;
+    if (!left.empty() && repetitions_ < most_repetitions) {
+        ++repetitions_;
+        return begin(step::become, left);
     }
     if (decided_ != wanted_) return end(errc::other_set);
     const node_lists decided =
@@ -335,7 +388,19 @@ void list_commit::after_reading() {
                                          [](const auto& f) { return f.has_value(); });
         return end(has_any ? errc::other_set : errc::no_quorum);
     }
-    is_decided ? decide(sets_.after) : begin_again();
+    if (is_decided) return decide(sets_.after);
+    for (const std::size_t i : lists_.after() - lists_.old()) {
+        foreign_.set(i, wanted_ == sets_.after && is_foreign(i));
+    }
+    foreign_.empty() ? begin_again() : end(errc::other_set);
+}
+
+// It has a record, and that is not one which the change turns into another.
+bool list_commit::is_foreign(std::size_t node) const {
+    const auto& f = facts_[node];
+    if (!f || f->set == sets_.old) return false;
+    return std::find(history_.begin(), history_.end(), std::pair(f->number, f->set)) ==
+           history_.end();
 }
 
 // Which nodes another operator's list names is not known here, but for those of the old one.
@@ -381,7 +446,6 @@ void list_commit::after_promises() {
 }
 
 void list_commit::after_closes() {
-    closed_ = agreed_;
     if (is_majority_of_old(agreed_)) return begin(step::confirm, agreed_);
     is_above(highest_, ballot_) ? begin_again() : end(errc::no_quorum);
 }

@@ -39,6 +39,10 @@ struct list_facts {
     /// The sets before, latest first.
     std::vector<std::pair<std::uint64_t, std::string>> history{};
 
+    /// A change was being given up, and its end is not written yet: it is a member as before.
+    bool is_closed_for_itself() const noexcept {
+        return is == change::closed && closed_for == set;
+    }
     /// Whether the record has words about a change.
     bool is_changed() const noexcept {
         return number != 0 || is != change::none || !announced.empty() || !promised.empty();
@@ -69,9 +73,14 @@ struct own_sets {
 /// - A node of any other set is a misfit: then no node grants the client anything. But a joining
 ///   node with a record of some other set costs only its own vote.
 ///
+/// - A node that was closed for its own set is a member of it, for every program: a change that is
+///   being given up stops nobody.
+///
 /// A node that lost its record may have been closed. Where a change is under way its record is made
-/// again only after more than half of each list that it is of, without it, were read since the loss
-/// was seen; then as the latest of them have it. (With fewer, a closed node became one of S again.)
+/// again only after so many others of each list that it is of were read, since the loss was seen,
+/// that every majority of the list has one of them (all others, where there are fewer); then as the
+/// latest of them have it. Of the list that this one names only nodes with a record count. (With
+/// fewer, a closed node became one of S again.)
 class membership {
 public:
     enum class standing : std::uint8_t {
@@ -116,6 +125,9 @@ public:
     std::optional<list_facts> made(std::size_t node) const;
     /// The nodes to read again, so that a record may be made of one that has none.
     node_mask to_read() const;
+    /// A node that has no record gets one when enough of these answer, or have one themselves. None
+    /// where it needs none of them.
+    node_mask waits_for(std::size_t node) const;
 
     /// The node is turned into what another one is.
     struct turn {
@@ -143,7 +155,10 @@ private:
     bool is_missed(std::size_t node) const;
     std::optional<std::size_t> later_than(std::size_t node) const;
     node_mask read_since(std::size_t node) const;
+    node_mask counted(const std::string& set, node_mask list, node_mask seen) const;
+    bool is_enough(std::size_t node, const std::string& set, node_mask seen) const;
     std::optional<std::size_t> latest(node_mask of) const;
+    std::optional<list_facts> latest_for(std::size_t node, node_mask seen) const;
 
     node_lists lists_;
     own_sets sets_;
@@ -164,9 +179,17 @@ private:
 ///   record meanwhile may have been given the old set again, and with another node that was never
 ///   closed it would be a majority for programs with the old list.)
 /// - become: the decided list is written to every node of both lists. Where a node has another
-///   record by then nothing is written: a commit that was paused must not undo a later change.
+///   record by then nothing is written: a commit that was paused must not undo a later change. A
+///   node of the decided list that has none gets one by `membership`, so the step is repeated for
+///   such nodes. (Without it the first program with the new list alone took them for a new
+///   cluster.)
 ///
 /// Each node gets one request in a step. When all have answered or failed, the next one begins.
+///
+/// A program may look at no record between its connection and its commands. So its driver lists, on
+/// each node that was closed, the connections of programs with another list, behind the close, and
+/// ends them; where it can't, or where one of them reads no record at all, the node is `passed_by`,
+/// and is no part of the majority that was closed.
 class list_commit {
 public:
     enum class step : std::uint8_t { read, promise, close, confirm, become, over };
@@ -187,14 +210,22 @@ public:
     node_mask requested() const noexcept { return requested_; }
     void answered(std::size_t node, answer said, const std::optional<list_facts>& facts,
                   std::chrono::milliseconds quarantine, std::chrono::milliseconds ttl_max);
+    /// In the step close, of a node that was closed.
+    void passed_by(std::size_t node) { agreed_.erase(node); }
+    /// Those that did what this step asks of them.
+    node_mask agreed() const noexcept { return agreed_; }
     /// Each of these has answered, or failed: the next step begins.
     void advance();
+    /// The step was taken before, by nodes that answered: the next time it is due in a moment.
+    bool is_repeated() const noexcept { return repetitions_ > 0; }
 
     const std::string& ballot() const noexcept { return ballot_; }
     /// The record that a node has to have.
     list_facts from() const;
     /// What it becomes, or is closed for.
     list_facts to(std::size_t node) const;
+    /// The set that is proposed, or was decided.
+    const std::string& proposed() const noexcept { return proposed_; }
     /// The old list goes on, so no program has to wait.
     bool is_undisturbed() const noexcept { return proposed_ == sets_.old; }
     /// At least, of the nodes that become members.
@@ -210,7 +241,9 @@ public:
     const std::string& decided() const noexcept { return decided_; }
     /// The nodes whose record names it.
     node_mask changed() const noexcept { return changed_; }
-    node_mask closed() const noexcept { return closed_; }
+    /// The nodes whose record is of a set that has nothing to do with this change, where they would
+    /// have to join: nothing was closed.
+    node_mask foreign() const noexcept { return foreign_; }
 
 private:
     void begin(step what, node_mask to);
@@ -218,12 +251,15 @@ private:
     void after_reading();
     void after_promises();
     void after_closes();
+    void after_writing();
+    bool is_foreign(std::size_t node) const;
     void begin_again();
     void decide(const std::string& set);
     bool follows_old(const list_facts& f) const;
     bool is_majority_of_old(node_mask nodes) const noexcept;
 
     static constexpr unsigned most_ballots = 8;
+    static constexpr unsigned most_repetitions = 8;
 
     node_lists lists_;
     own_sets sets_;
@@ -234,7 +270,8 @@ private:
     node_mask requested_;
     node_mask agreed_;      // in this step
     node_mask changed_;
-    node_mask closed_;
+    node_mask foreign_;
+    node_mask bare_;  // in this step: they answered, and have no record
     std::vector<std::optional<list_facts>> facts_;  // as last read
     std::uint64_t number_ = 0;  // of the old set
     std::vector<std::pair<std::uint64_t, std::string>> history_;  // of what follows
@@ -243,6 +280,7 @@ private:
     std::string highest_;       // ballot that any node promised
     std::string accepted_;      // the highest under which a node was closed
     unsigned ballots_ = 0;
+    unsigned repetitions_ = 0;
     bool is_too_young_ = false;
     std::chrono::milliseconds quarantine_{0};
     std::chrono::milliseconds ttl_max_{0};

@@ -67,7 +67,11 @@ void eligibility::read(std::size_t node, const record_facts& record, time_point 
     standing& s = nodes_[node];
     const bool is_news = s.record.epoch != record.epoch || s.record.since_us != record.since_us;
     if (is_news) s.remembers_since = now;
-    if (is_news || record.list.became_us != s.record.list.became_us) s.became_at = now;
+    if (is_news || record.list.became_us != s.record.list.became_us) {
+        const auto settle = std::chrono::ceil<std::chrono::microseconds>(settling_time(record));
+        const bool may_be_young = is_on_ || is_young_member(record, settle.count());
+        s.became_at = may_be_young ? now : time_point::min();
+    }
     // Until the record is another again: the strike is on its way.
     s.went_back = (s.went_back && !is_news) || is_older(record, s.record);
     if (s.went_back || record.is_of_earlier_process || record.is_void) s.is_compared = false;
@@ -241,8 +245,14 @@ time_point eligibility::quarantine_end(const standing& s) const noexcept {
 
 // Also of a node that is open: it remembers its leases, and those by the earlier list may be alive.
 time_point eligibility::settled_from(const standing& s) const noexcept {
-    if (!is_on_ || !s.record.waits_for_earlier) return time_point::min();
-    return s.became_at == time_point::max() ? s.became_at : s.became_at + whole_quarantine();
+    if (!s.record.waits_for_earlier) return time_point::min();
+    return s.became_at == time_point::max() ? s.became_at
+                                            : s.became_at + settling_time(s.record);
+}
+
+// Without the guard no other record is known.
+duration eligibility::settling_time(const record_facts& record) const noexcept {
+    return is_on_ ? whole_quarantine() : record.quarantine + drift_.allowance(record.quarantine);
 }
 
 duration eligibility::settles_in(std::size_t node, time_point now) const noexcept {

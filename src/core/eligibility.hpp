@@ -62,7 +62,8 @@ public:
     /// Whether it is worth asking: one in quarantine is.
     bool may_be_queried(std::size_t node) const noexcept { return !nodes_[node].unfit; }
     /// After a change of the list the client waits until no lease by an earlier list can be alive
-    /// on the node: for so long yet. The node is in quarantine until then.
+    /// on the node: for so long yet. The node is in quarantine until then. A client without the
+    /// guard waits, too: from its own first look, for the quarantine on that record.
     duration settles_in(std::size_t node, time_point now) const noexcept;
     /// The same for programs with the new list alone, whichever this client has.
     duration member_wait_left(std::size_t node, time_point now) const noexcept;
@@ -130,6 +131,7 @@ private:
     bool is_among_other_sets() const noexcept;
     time_point quarantine_end(const standing& s) const noexcept;
     time_point settled_from(const standing& s) const noexcept;
+    duration settling_time(const record_facts& record) const noexcept;
     std::optional<std::int64_t> latest_init() const noexcept;
     template <class Number>
     std::chrono::milliseconds largest(Number number) const noexcept;

@@ -105,9 +105,14 @@ void node_knowledge::use_record(std::size_t node, time_point now) {
     record.standing = membership_.of(node);
     take_floor(node);
     record.waits_for_earlier = membership_.waits_for_earlier(node);
-    // Of a node that is not of the list nothing else counts; without the guard nothing does.
+    // Of a node that is not of the list nothing else counts; without the guard only a change does.
     if (record.is_misfit() || record.is_away() || !is_guarded_) {
-        record = {.time_us = record.time_us, .list = record.list, .standing = record.standing};
+        record = {.time_us = record.time_us,
+                  .quarantine = record.quarantine,
+                  .offset = is_guarded_ ? std::nullopt : record.offset,
+                  .list = record.list,
+                  .standing = record.standing,
+                  .waits_for_earlier = !is_guarded_ && record.waits_for_earlier};
     }
     if (!is_guarded_) return eligibility_.read(node, record, now);
     if (eligibility_.record_of(node).epoch != record.epoch) disruptions_.forgot(node);

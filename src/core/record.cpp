@@ -89,15 +89,6 @@ bool has_mark(const record_facts& r, const record_terms& t) {
     return r.exists && !t.mark.empty() && r.mark == t.mark;
 }
 
-// Whether it became a member by a change less than `settle_us` ago, in either clock.
-bool is_young(const record_facts& r, std::int64_t settle_us) {
-    const list_facts& list = r.list;
-    if (list.became_us == 0) return false;
-    if (!list.became_cluster_us || !r.offset) return true;
-    return r.time_us - list.became_us < settle_us ||
-           r.time_us - r.offset->ahead_us - *list.became_cluster_us < settle_us;
-}
-
 ruled promised(record_facts r, const list_step& step) {
     if (r.list.promised == step.ballot || is_above(r.list.promised, step.ballot)) {
         return {said::outbid};
@@ -237,8 +228,16 @@ ruled stepped(const record_facts& found, const record_terms& t, const list_step&
     if (step.what == kind::read || is_other) return {};
     if (step.what == kind::become) return became(found, t, step);
     if (found.list.is == change::joining) return {};
-    if (is_young(found, step.settle_us)) return {said::too_young};
+    if (is_young_member(found, step.settle_us)) return {said::too_young};
     return step.what == kind::promise ? promised(found, step) : closed(found, t, step);
+}
+
+bool is_young_member(const record_facts& r, std::int64_t settle_us) noexcept {
+    const list_facts& list = r.list;
+    if (list.became_us == 0) return false;
+    if (!list.became_cluster_us || !r.offset) return true;
+    return r.time_us - list.became_us < settle_us ||
+           r.time_us - r.offset->ahead_us - *list.became_cluster_us < settle_us;
 }
 
 record_facts as_seen(record_facts found, const record_terms& t) {

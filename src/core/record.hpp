@@ -184,6 +184,10 @@ struct list_step {
 };
 ruled stepped(const record_facts& found, const record_terms& t, const list_step& step);
 
+/// Whether the node became a member of its list by a change less than `settle_us` ago, by its own
+/// clock or in cluster time.
+bool is_young_member(const record_facts& r, std::int64_t settle_us) noexcept;
+
 /// The record as it counts for the client: whether it names an earlier process or is void. Without
 /// the restart guard it counts only where its set is another or the list changes.
 record_facts as_seen(record_facts found, const record_terms& t);

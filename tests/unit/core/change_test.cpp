@@ -7,6 +7,7 @@
 
 #include "tests/support/catch.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -243,6 +244,72 @@ TEST_CASE("a program with the old list makes no record where a change is under w
     }
 }
 
+TEST_CASE("of the list that the latest record names only nodes with a record count as read") {
+    membership m = joint();
+    read(m, a, std::nullopt, start + 1s);
+    read(m, b, std::nullopt, start + 2s);
+    read(m, c, member("S", 0), start + 3s);
+    read(m, d, std::nullopt, start + 3s);
+    read(m, b, std::nullopt, start + 3s);
+    CHECK_FALSE(m.makeable().contains(a));
+    CHECK(m.waits_for(a) == nodes({b}));
+    read(m, b, member("S", 0), start + 4s);
+    CHECK(m.makeable() == nodes({a}));
+    CHECK(m.waits_for(a).empty());
+}
+
+TEST_CASE("each change of lists of one to five nodes begins, and mends a node that lost its record") {
+    for (std::size_t before = 1; before <= 5; ++before) {
+        for (std::size_t after = 1; after <= 5; ++after) {
+            for (std::size_t both = 0; both <= std::min(before, after); ++both) {
+                const node_mask old = node_mask::first(before);
+                const node_mask all = node_mask::first(before + after - both);
+                const node_mask fresh = all - node_mask::first(before - both);
+                if (old == fresh) continue;
+                INFO(before << " to " << after << ", " << both << " of both");
+                membership m{node_lists(old, fresh), {"S", "T"}};
+                for (const std::size_t i : all) {
+                    read(m, i, old.contains(i) ? std::optional(member("S", 0)) : std::nullopt);
+                }
+                REQUIRE(m.makeable() == all - old);
+                for (const std::size_t i : all - old) {
+                    CHECK(m.made(i) == joining());
+                    read(m, i, m.made(i));
+                }
+                for (const std::size_t empty : all) {
+                    membership lost = m;
+                    read(lost, empty, std::nullopt, start + 1s);
+                    for (const std::size_t i : all - node_mask::only(empty)) {
+                        read(lost, i, old.contains(i) ? member("S", 0) : joining(), start + 2s);
+                    }
+                    CHECK(lost.makeable() == node_mask::only(empty));
+                    CHECK(lost.made(empty)->set == "S");
+                    CHECK((lost.made(empty)->is == change::none) == old.contains(empty));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("a node that was closed for its own set is a member of it for every program") {
+    const list_facts kept = closed_for("S", "2.x");
+    for (membership m : {of_old(), joint(),
+                         membership(node_lists(nodes({a, b, c}), nodes({a, b})), {"S", "U"})}) {
+        read(m, a, kept);
+        read(m, b, member("S", 0));
+        CHECK(m.of(a) == standing::fits);
+        CHECK(m.of(b) == standing::fits);
+    }
+    SECTION("its record is made again with the ballot") {
+        membership m = of_old();
+        read(m, c, std::nullopt, start + 1s);
+        read(m, a, kept, start + 2s);
+        read(m, b, member("S", 0), start + 2s);
+        REQUIRE(m.makeable() == nodes({c}));
+        CHECK(m.made(c) == kept);
+    }
+}
+
 TEST_CASE("a record of a list that was changed keeps its number and history") {
     membership m = of_new();
     read(m, a, changed);
@@ -288,10 +355,16 @@ node_mask nodes(std::initializer_list<std::size_t> all) {
 
 /// {a, b, c} becomes {a, b, d}; nodes as the script has them.
 struct cluster {
-    node_lists lists{nodes({a, b, c}), nodes({a, b, d})};
-    std::vector<std::optional<list_facts>> records{list_facts{.set = "S"}, list_facts{.set = "S"},
-                                                   list_facts{.set = "S"},
-                                                   list_facts{.set = "S", .is = change::joining}};
+    cluster() : cluster(node_lists(nodes({a, b, c}), nodes({a, b, d}))) {}
+    explicit cluster(const node_lists& each) : lists(each) {
+        for (const std::size_t i : lists.all()) {
+            records.emplace_back(list_facts{.set = "S"});
+            if (!lists.old().contains(i)) records.back()->is = change::joining;
+        }
+    }
+
+    node_lists lists;
+    std::vector<std::optional<list_facts>> records;
     node_mask away;
     node_mask young;
 
@@ -426,17 +499,101 @@ TEST_CASE("a closed node that lost its record no longer counts") {
     CHECK(all.members("T") == 0);
 }
 
-TEST_CASE("the record of a joining node that is of another set decides nothing") {
+TEST_CASE("beside a joining node with a record of another set nothing is closed") {
     cluster all;
     all.records[d] = list_facts{.set = "X", .number = 1, .history = {{0, "W"}}};
-    all.away = nodes({b});
-    list_commit other = all.begun("y");
-    while (other.now() != step::close) all.take_step(other);
+    const auto before = all.records;
+    list_commit one = all.begun("x");
+    all.run(one);
+    CHECK(one.outcome() == errc::other_set);
+    CHECK(one.decided().empty());
+    CHECK(one.foreign() == nodes({d}));
+    CHECK(all.records == before);
+    SECTION("the change can be given up") {
+        list_commit back = all.begun("y", true);
+        all.run(back);
+        CHECK_FALSE(back.outcome());
+    }
+    SECTION("one that left may join again by its record") {
+        for (const std::size_t i : {a, b, c}) {
+            all.records[i]->number = 1;
+            all.records[i]->history = {{0, "X"}};
+        }
+        all.records[d] = list_facts{.set = "X"};
+        list_commit again = all.begun("y");
+        all.run(again);
+        CHECK(again.foreign().empty());
+        CHECK(again.decided() == "T");
+    }
+}
+
+TEST_CASE("a closed node that was passed by is no part of the majority") {
+    cluster all;
+    list_commit one = all.begun("x");
+    while (one.now() != step::close) all.take_step(one);
+    for (const std::size_t i : one.requested()) all.ask(one, i);
+    REQUIRE(one.agreed() == nodes({a, b, c}));
+    one.passed_by(a);
+    SECTION("the others are one") {
+        one.advance();
+        CHECK(one.now() == step::confirm);
+        CHECK(one.requested() == nodes({b, c}));
+    }
+    SECTION("the others are none") {
+        one.passed_by(b);
+        one.advance();
+        CHECK(one.outcome() == errc::no_quorum);
+        CHECK(all.members("T") == 0);
+    }
+}
+
+TEST_CASE("a node of the new list without a record is written to again when it has one") {
+    cluster all;
+    all.records[d].reset();
+    list_commit one = all.begun("x");
+    while (one.now() != step::become) all.take_step(one);
+    all.take_step(one);
+    REQUIRE(one.now() == step::become);
+    CHECK(one.is_repeated());
+    CHECK(one.requested() == nodes({d}));
+    SECTION("a program that met the others made it") {
+        all.records[d] = all.records[a];
+        all.run(one);
+        CHECK_FALSE(one.outcome());
+        CHECK(one.changed() == all.lists.all());
+    }
+    SECTION("where none is made it is left, and named") {
+        all.run(one);
+        CHECK_FALSE(one.outcome());
+        CHECK(one.changed() == nodes({a, b, c}));
+    }
+}
+
+TEST_CASE("the only node of a new list has to have a record before the list stands") {
+    cluster all{node_lists(nodes({a, b, c}), nodes({a}))};
+    all.records[a].reset();
     list_commit one = all.begun("x");
     all.run(one);
     CHECK(one.decided() == "T");
-    CHECK(all.members("X") == 1);
-    CHECK(one.outcome() == errc::no_quorum);  // the new list has but node a
+    CHECK(one.outcome() == errc::no_quorum);
+}
+
+TEST_CASE("each list of one to five nodes becomes each other") {
+    for (std::size_t before = 1; before <= 5; ++before) {
+        for (std::size_t after = 1; after <= 5; ++after) {
+            for (std::size_t both = 0; both <= std::min(before, after); ++both) {
+                const node_mask every = node_mask::first(before + after - both);
+                const node_mask fresh = every - node_mask::first(before - both);
+                if (node_mask::first(before) == fresh) continue;
+                INFO(before << " to " << after << ", " << both << " of both");
+                cluster all{node_lists(node_mask::first(before), fresh)};
+                list_commit one = all.begun("x");
+                all.run(one);
+                CHECK_FALSE(one.outcome());
+                CHECK(one.changed() == every);
+            }
+        }
+    }
 }
 
 TEST_CASE("a change that is too recent comes first") {

@@ -84,6 +84,31 @@ TEST_CASE("a node that was never met has no vote and is worth asking") {
     CHECK(met_only.votes_from(0) == never);
 }
 
+TEST_CASE("without the guard a node that became a member lately votes a quarantine after the first look") {
+    eligibility g = three(false);
+    record_facts young{.time_us = noon, .quarantine = 60s, .offset = core::recorded_offset{0, 0, noon},
+                       .waits_for_earlier = true};
+    young.list.became_us = noon - 10'000'000;
+    young.list.became_cluster_us = noon - 10'000'000;
+    g.met(0, server("a"), start);
+    g.read(0, young, start);
+    CHECK(g.votes_from(0) == start + quarantine);
+    CHECK(g.objection(0, start + quarantine - 1ns) == errc::in_quarantine);
+    CHECK(g.settles_in(0, start) == quarantine);
+    SECTION("also when it is read again, with a clock that was set ahead") {
+        young.time_us += 3'600'000'000;
+        g.read(0, young, start + 1s);
+        CHECK(g.votes_from(0) == start + quarantine);
+    }
+    SECTION("and at once where that is long ago") {
+        eligibility late = three(false);
+        young.time_us += 3'600'000'000;
+        late.met(0, server("a"), start);
+        late.read(0, young, start);
+        CHECK(late.votes_from(0) <= start);
+    }
+}
+
 TEST_CASE("an open node votes in rounds that were sent before it was met") {
     const eligibility g = three_open();
     for (std::size_t i = 0; i < 3; ++i) {
