@@ -74,6 +74,7 @@ std::string report_to_json(const commit_report& report) {
     }
     return json_text({{"committed", !report.error && !report.is_given_up},
                       {"given_up", report.is_given_up},
+                      {"complete", report.is_complete},
                       {"error", report.error ? report.error.message() : ""},
                       {"detail", report.detail},
                       {"other_programs", report.old_programs},
@@ -92,11 +93,6 @@ std::string report_to_text(const commit_report& report) {
     return out;
 }
 
-bool is_done_everywhere(const commit_report& report) {
-    return std::all_of(report.votes.begin(), report.votes.end(),
-                       [](const node_vote& v) { return v.answer == vote::granted; });
-}
-
 // What the operator is to know where the list that was asked for does not stand.
 int explain_refusal(const commit_report& report) {
     const std::string more = report.detail.empty() ? "" : ": " + shown(report.detail);
@@ -112,7 +108,8 @@ int explain_refusal(const commit_report& report) {
         }
         complain("programs with another list are connected: " + all +
                  ": give them the joint list, and run commit again; or say --wait 5m, or "
-                 "--despite-old-programs: then they get no lock any more");
+                 "--despite-old-programs: then those that look at the nodes' records get no lock "
+                 "any more" + more);
         return contended;
     }
     if (report.error == errc::other_set) {
@@ -132,9 +129,14 @@ int show(const commit_report& report, bool as_json) {
     if (!print(as_json ? report_to_json(report) : report_to_text(report))) return own_failure;
     if (report.error) return explain_refusal(report);
     if (!report.detail.empty()) complain("warning: " + shown(report.detail));
-    if (is_done_everywhere(report)) return success;
-    complain("warning: a node has still to follow: a program that has met the others turns it when "
-             "it is back");
+    if (report.is_complete) return success;
+    const bool is_everywhere =
+        std::all_of(report.votes.begin(), report.votes.end(),
+                    [](const node_vote& v) { return v.answer == vote::granted; });
+    if (!is_everywhere) {
+        complain("warning: a node has still to follow: a program that has met the others turns it "
+                 "when it is back; until then start no program with the new list alone");
+    }
     return 1;
 }
 

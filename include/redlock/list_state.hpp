@@ -45,8 +45,9 @@ struct list_standing {
 struct commit_options {
     /// How long to wait until programs with another list are gone; 0: not at all.
     std::chrono::milliseconds wait{0};
-    /// Goes on although programs with another list are connected, or can't be seen for want of a
-    /// right. Programs with the old list get no lock from then on.
+    /// Goes on although programs with another list are connected, or a node does not say which
+    /// ones. Programs with the old list get no lock from then on. But one that looks at no node's
+    /// record (with `fencing` off, or of an earlier version) would go on, and has to be stopped.
     bool despite_old_programs = false;
     /// Gives the change up: the old list stands. Needed once a node is closed.
     bool gives_up = false;
@@ -59,10 +60,14 @@ struct commit_report {
     error_code error{};                  ///< Why the list that was wanted does not stand.
     std::vector<node_vote> votes{};
     std::vector<list_standing> nodes{};  ///< As each is now, in the order of the options.
-    /// Programs with another list that are connected: "name at address, on node".
+    /// Programs with another list that are connected, or were when the node was closed: "name at
+    /// address, on node".
     std::vector<std::string> old_programs{};
     /// The old list stands: this attempt gave the change up, or an earlier one did.
     bool is_given_up = false;
+    /// All nodes are of the list that was wanted, and no program with another list was connected to
+    /// a node when it was closed.
+    bool is_complete = false;
     std::string detail{};  ///< What else an operator should know: what can't be seen, or a risk.
 };
 

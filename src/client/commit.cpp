@@ -5,6 +5,8 @@
 #include "value/options.hpp"
 #include "wire/record.hpp"
 
+#include <boost/system/errc.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -40,67 +42,117 @@ bool commit_operation::go_on(time_point now) {
     switch (phase_) {
         case phase::begins:
             begin(now);
-            return ask_who_is_connected(now);
-        case phase::pauses: return ask_who_is_connected(now);
-        case phase::looks:
-            if (!judge_connected(now)) return false;
-            phase_ = phase::steps;
-            return ask_next_step(now);
-        case phase::steps: break;
+            if (how_.gives_up) return ask_next_step(now);  // no program loses its lock by that
+            [[fallthrough]];
+        case phase::pauses:
+            return ask_who_is_connected(phase::looks, client().nodes.all(), now);
+        case phase::looks: return judge_connected(now) && ask_next_step(now);
+        case phase::steps:
+            if (machine_->now() != step::close || machine_->is_undisturbed()) break;
+            is_disturbed_ = false;
+            unseen_ = machine_->agreed();
+            return ask_who_is_connected(phase::lists, unseen_, now);
+        case phase::lists:
+            if (!(forbidden_ == machine_->agreed())) {
+                return pause(phase::awaits, client().nodes.time_for_all(), now);
+            }
+            [[fallthrough]];  // it sees nothing later, either
+        case phase::lists_again: judge_listed(); break;
+        case phase::awaits:
+            return ask_who_is_connected(phase::lists_again, machine_->agreed(), now);
+        case phase::rests: return ask_next_step(now);
     }
     machine_->advance();
+    if (machine_->is_repeated()) return pause(phase::rests, between_looks, now);
     return ask_next_step(now);
 }
 
 void commit_operation::begin(time_point now) {
+    const std::size_t size = client().shared.size();
     machine_.emplace(client().shared.lists(), client().tracker.lists().sets(),
                      client().shared.fresh_owner().to_string(), how_.gives_up);
-    others_.resize(client().shared.size());
-    failures_.resize(client().shared.size());
-    records_.resize(client().shared.size());
+    connections_.resize(size);
+    failures_.resize(size);
+    records_.resize(size);
     wait_until_ = now + how_.wait;
+    for (const auto& node : client().nodes) node->expect_long_replies();
     client().tracker.take_role(core::record_role::keeps, now);
 }
 
-bool commit_operation::ask_who_is_connected(time_point now) {
-    phase_ = phase::looks;
-    unseen_ = {};
-    for (auto& some : others_) some.clear();
+bool commit_operation::pause(phase until, duration for_so_long, time_point now) {
+    phase_ = until;
+    client().shared.arm(*this, now + for_so_long);
+    return false;
+}
+
+// Silence is no answer: until a node lists its connections, they count as not seen.
+bool commit_operation::ask_who_is_connected(phase to_be, node_mask nodes, time_point now) {
+    phase_ = to_be;
+    if (to_be == phase::looks) unseen_ = nodes;
     wire::request query;
     wire::write_connected_query(query.words);
-    ask(ask_connected, query, client().nodes.all(), now);
+    ask(ask_connected, query, nodes, now);
     return true;
+}
+
+void commit_operation::tell_of_blind(const wire::connected& one, std::size_t node) {
+    tell(one.name + " at " + one.address + ", on " + client().shared.name(node).str() +
+         ", looks at no record of a node, as with fencing off, or is of an earlier version: it "
+         "would go on beside the new list: stop it");
 }
 
 // Whether the commit may go on.
 bool commit_operation::judge_connected(time_point now) {
     result_.old_programs.clear();
-    for (std::size_t i = 0; i < others_.size(); ++i) {
-        for (const wire::connected& one : others_[i]) {
+    result_.detail.clear();
+    bool has_blind = false;
+    for (std::size_t i = 0; i < connections_.size(); ++i) {
+        for (const wire::connected& one : connections_[i].others) {
             result_.old_programs.push_back(one.name + " at " + one.address + ", on " +
                                            client().shared.name(i).str());
+            if (!one.reads_record && !std::exchange(has_blind, true)) tell_of_blind(one, i);
         }
     }
-    if (how_.despite_old_programs) return true;
-    if (!unseen_.empty()) {
-        for (const std::size_t i : unseen_) {
-            tell(client().shared.name(i).str() + " does not say which programs are connected: " +
-                 failures_[i].detail);
-        }
-        end(errc::other_set);
-        return false;
-    }
-    if (result_.old_programs.empty()) return true;
-    if (now + between_looks <= wait_until_) {
-        phase_ = phase::pauses;
-        client().shared.arm(*this, now + between_looks);
-        return false;
+    const bool is_well = unseen_.empty() && result_.old_programs.empty();
+    if (is_well || (how_.despite_old_programs && !has_blind)) return true;
+    if (now + between_looks <= wait_until_) return pause(phase::pauses, between_looks, now);
+    for (const std::size_t i : unseen_) {
+        tell(client().shared.name(i).str() + " does not say which programs are connected: " +
+             failures_[i].error.message() +
+             (failures_[i].detail.empty() ? "" : ": " + failures_[i].detail));
     }
     end(errc::other_set);
     return false;
 }
 
+// A closed node counts where it was listed since, and no program is left there that might go on.
+void commit_operation::judge_listed() {
+    std::size_t unnamed = 0;
+    for (const std::size_t i : machine_->agreed()) {
+        const wire::connections& there = connections_[i];
+        unnamed = std::max(unnamed, there.unnamed);
+        const auto blind = std::find_if(there.others.begin(), there.others.end(),
+                                        [](const auto& one) { return !one.reads_record; });
+        const bool is_unseen = unseen_.contains(i);
+        is_disturbed_ = is_disturbed_ || is_unseen;
+        const bool is_blind = blind != there.others.end();
+        if (is_blind) tell_of_blind(*blind, i);
+        if (is_unseen) {
+            tell(client().shared.name(i).str() +
+                 " did not say, after it was closed, which programs are connected: " +
+                 failures_[i].error.message());
+        }
+        const bool is_said = how_.despite_old_programs && forbidden_.contains(i);
+        if (is_blind || (is_unseen && !is_said)) machine_->passed_by(i);
+    }
+    if (unnamed == 0) return;
+    tell("up to " + std::to_string(unnamed) + " connections to a node have no name of this "
+         "library: programs that take the same locks by another one have to be stopped (CLIENT "
+         "LIST shows them)");
+}
+
 bool commit_operation::ask_next_step(time_point now) {
+    phase_ = phase::steps;
     if (machine_->now() == step::over) {
         report(now);
         end(machine_->outcome());
@@ -157,14 +209,33 @@ void commit_operation::read(std::size_t node, std::uint32_t question, const resp
             if (reply.type() == resp::reply_type::error) {
                 return failed(node, question, wire::read_failure(reply), now);
             }
-            others_[node] = wire::read_connected(reply, client().shared.options(),
-                                                 client().shared.options().nodes[node].database);
-            return;
+            return read_connections(node, reply, now);
         case ask_step: return read_step(node, reply, now);
         default:
             if (reply.type() == resp::reply_type::error) {
                 failed(node, question, wire::read_failure(reply), now);
             }
+    }
+}
+
+void commit_operation::read_connections(std::size_t node, const resp::reply& reply,
+                                        time_point now) {
+    const client_options& options = client().shared.options();
+    const bool is_first = phase_ == phase::looks;
+    const auto& sets = client().tracker.lists().sets();
+    connections_[node] = wire::read_connected(reply, options, options.nodes[node].database,
+                                              is_first ? sets.after : machine_->proposed());
+    unseen_.erase(node);
+    if (is_first) return;
+    for (const wire::connected& one : connections_[node].others) {
+        is_disturbed_ = true;
+        const std::string who =
+            one.name + " at " + one.address + ", on " + client().shared.name(node).str();
+        auto& all = result_.old_programs;
+        if (std::find(all.begin(), all.end(), who) == all.end()) all.push_back(who);
+        wire::request kill;
+        wire::write_disconnection(kill.words, one);
+        ask(ask_kill, kill, node_mask::only(node), now);
     }
 }
 
@@ -175,18 +246,8 @@ void commit_operation::read_step(std::size_t node, const resp::reply& reply, tim
     const auto& record = *answer.record;
     failures_[node] = {};
     const auto facts = record.exists ? std::optional(record.list) : std::nullopt;
-    const bool is_closing = machine_->now() == step::close;
     machine_->answered(node, meaning_of(answer.what), facts, record.quarantine, record.ttl_max);
     client().tracker.note_list_step(node, record, sent_at_, now);
-    if (is_closing && answer.what == core::ruled::said::done) disconnect_others(node, now);
-}
-
-void commit_operation::disconnect_others(std::size_t node, time_point now) {
-    for (const wire::connected& one : others_[node]) {
-        wire::request kill;
-        wire::write_disconnection(kill.words, one);
-        ask(ask_kill, kill, node_mask::only(node), now);
-    }
 }
 
 void commit_operation::failed(std::size_t node, std::uint32_t question, const wire::failure& why,
@@ -196,11 +257,14 @@ void commit_operation::failed(std::size_t node, std::uint32_t question, const wi
         machine_->answered(node, list_commit::answer::failed, std::nullopt, {}, {});
         return;
     }
-    // A node that can't be reached is no reason to stop: it is closed by no one, and follows later.
-    const bool is_reached = why.answer == vote::refused;
-    if (question == ask_connected && is_reached) unseen_.insert(node);
-    if (question == ask_connected) failures_[node] = why;
-    if (question == ask_kill && is_reached) {
+    if (question == ask_connected) {
+        failures_[node] = why;
+        forbidden_.set(node, why.error == errc::missing_right);
+        // Where no server runs no program is connected.
+        const bool is_stopped = why.error == boost::system::errc::connection_refused;
+        if (phase_ == phase::looks && is_stopped) unseen_.erase(node);
+    }
+    if (question == ask_kill && why.answer == vote::refused) {
         tell(client().shared.name(node).str() + " does not end the connections of programs with "
              "another list: " + why.detail);
     }
@@ -220,6 +284,12 @@ void commit_operation::report(time_point now) {
         decided != sets.after) {
         tell("another change of this list was decided: to the set " + decided);
     }
+    for (const std::size_t i : machine_->foreign()) {
+        tell(shared.name(i).str() + " is to join, and its record is of the set " +
+             client().tracker.lists().facts(i)->set +
+             ": if no program uses it there, delete its key " +
+             wire::record_key(shared.options().key_prefix));
+    }
     node_mask unclosed;
     for (std::size_t i = 0; i < shared.size(); ++i) {
         const bool is_done = machine_->changed().contains(i);
@@ -236,6 +306,12 @@ void commit_operation::report(time_point now) {
     if (!decided.empty() && !unclosed.empty() && decided == sets.after) {
         tell("not all nodes of the old list were changed: a program that still has the old list, "
              "and meets these alone and one that lost its data since, could be granted a lock");
+    }
+    const bool is_everywhere = machine_->changed() == shared.lists().all();
+    result_.is_complete = !machine_->outcome() && is_everywhere && !is_disturbed_;
+    if (is_disturbed_ && decided == sets.after) {
+        tell("programs with another list were connected when the nodes were closed, or could not "
+             "be seen; their connections were ended, and they get no lock any more");
     }
     result_.nodes = client().tracker.list_standings(now);
 }

@@ -18,15 +18,25 @@
 namespace redlock::detail {
 
 /// Looks first which programs are connected; then asks the nodes what `core::list_commit` says.
-/// Where a node is closed, the connections of programs with another list end: those that look at
-/// the set only when they connect have to look again.
+/// Behind the close of a node it lists the connections again, and once more after the time in which
+/// a program connects again; those of programs with another list it ends: they have to look at the
+/// set again.
 class commit_operation : public node_survey<commit_report>, private timer {
 public:
     explicit commit_operation(const commit_options& how) noexcept : how_(how) {}
     using node_survey::cancel;
 
 private:
-    enum class phase : std::uint8_t { begins, looks, pauses, steps };
+    enum class phase : std::uint8_t {
+        begins,
+        looks,   // which programs are connected
+        pauses,
+        steps,
+        lists,   // the connections behind the close
+        awaits,  // programs that connect again
+        lists_again,
+        rests,   // before it writes again
+    };
     enum question : std::uint32_t { ask_connected, ask_step, ask_kill };
 
     error_code check() final;
@@ -41,20 +51,25 @@ private:
     void on_due(time_point now) override { proceed(now); }
 
     void begin(time_point now);
-    bool ask_who_is_connected(time_point now);
+    bool ask_who_is_connected(phase to_be, node_mask nodes, time_point now);
+    bool pause(phase until, duration for_so_long, time_point now);
     bool judge_connected(time_point now);
+    void read_connections(std::size_t node, const resp::reply& reply, time_point now);
+    void judge_listed();
+    void tell_of_blind(const wire::connected& one, std::size_t node);
     bool ask_next_step(time_point now);
     core::list_step step_for(std::size_t node) const;
     void write_step(std::size_t node, time_point now);
     void read_step(std::size_t node, const resp::reply& reply, time_point now);
-    void disconnect_others(std::size_t node, time_point now);
     void tell(std::string_view what);
     void report(time_point now);
 
     commit_options how_;
     std::optional<core::list_commit> machine_;
-    std::vector<std::vector<wire::connected>> others_;  // on each node
-    node_mask unseen_;                                  // where they could not be listed
+    std::vector<wire::connections> connections_;  // on each node, as last listed
+    node_mask unseen_;     // where they could not be listed
+    node_mask forbidden_;  // of those, for want of a right
+    bool is_disturbed_ = false;  // behind a close there was a program, or it could not be seen
     std::vector<wire::failure> failures_;
     std::vector<std::optional<wire::record_exchange>> records_;  // of this step
     time_point sent_at_{};

@@ -88,6 +88,8 @@ public:
     /// How long the node may take over one command about a lease of `ttl`: as given, or by its
     /// latest handshake. Before the first one it may take as long as that may, 1 s at most.
     duration node_timeout(duration ttl = core::any_ttl) const noexcept;
+    /// From now on a reply may list all connections of a server.
+    void expect_long_replies() { parser_.set_limit(longest_list_bytes); }
     /// The shortest that it is for any ttl.
     duration shortest_timeout() const noexcept;
 
@@ -134,6 +136,8 @@ protected:
 
 private:
     using action = core::reconnection::action;
+    // 350 bytes of each of 40,000 connections.
+    static constexpr std::size_t longest_list_bytes = std::size_t{1} << 24;
 
     /// It is open: writes the first questions of the greeting.
     virtual void greet(time_point now) = 0;

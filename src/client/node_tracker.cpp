@@ -194,7 +194,9 @@ std::vector<list_standing> node_tracker::list_standings(time_point now) const {
             case standing::fits:
                 s.state = lists.is_after(i) ? list_state::changed : list_state::member;
                 using change = core::list_facts::change;
-                if (facts->is == change::closed) s.state = list_state::closed;
+                if (facts->is == change::closed && !facts->is_closed_for_itself()) {
+                    s.state = list_state::closed;
+                }
                 if (facts->is == change::joining) s.state = list_state::joining;
         }
         if (!facts) continue;

@@ -372,12 +372,15 @@ void network::on_each(const std::function<void(fakes::redis_model&, time_point)>
 void network::break_links(std::size_t node) {
     nodes_[node].received.clear();
     for (memory_wire* w : wires_) {
-        if (w->node != node || !w->to) continue;
-        unlink(*w);
-        w->report([](detail::transport_user& user) {
-            user.on_down(asio::error::connection_reset, redlock::clock::now());
-        });
+        if (w->node == node && w->to) end_by_server(*w);
     }
+}
+
+void network::end_by_server(memory_wire& what) {
+    unlink(what);
+    what.report([](detail::transport_user& user) {
+        user.on_down(asio::error::connection_reset, redlock::clock::now());
+    });
 }
 
 void network::unlink(memory_wire& what) noexcept {
@@ -407,6 +410,9 @@ void network::open(memory_wire& what, const std::shared_ptr<void>& keep) {
     what.to->answers_to = &what;
     what.to->push = [from = what.to.get()](std::string message) {
         if (from->answers_to != nullptr) from->answers_to->report_bytes(std::move(message));
+    };
+    what.to->hang_up = [from = what.to.get()] {
+        if (from->answers_to != nullptr) end_by_server(*from->answers_to);
     };
     what.report([](detail::transport_user& user) { user.on_open(redlock::clock::now()); });
 }

@@ -109,6 +109,7 @@ private:
     // With the mutex held.
     void execute(std::size_t node, link& from, const std::string& bytes);
     void break_links(std::size_t node);
+    static void end_by_server(memory_wire& what);
     static void unlink(memory_wire& what) noexcept;
 
     // Of all that follows, and of what wires and alarms say of themselves.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -311,6 +312,8 @@ const redis_model::server_command* redis_model::find_server_command(std::string_
         {"INFO", {{-1, while_loading}, &redis_model::info}},
         {"FLUSHALL", {{-1, writes}, &redis_model::flush_all}},
         {"CLIENT|SETNAME", {{3, while_loading | not_in_scripts}, &redis_model::client_set_name}},
+        {"CLIENT|LIST", {{-2, while_loading | not_in_scripts}, &redis_model::client_list}},
+        {"CLIENT|KILL", {{-3, while_loading | not_in_scripts}, &redis_model::client_kill}},
         {"CONFIG|GET", {{-3, while_loading | not_in_scripts}, &redis_model::config_get}},
         {"SCRIPT|EXISTS", {{-3, not_in_scripts}, &redis_model::script_exists}},
         {"SCRIPT|LOAD", {{3, not_in_scripts}, &redis_model::script_load}},
@@ -341,6 +344,7 @@ void redis_model::start_process() {
     has_backlog_ = false;
     cached_.clear();
     channels_ = std::make_shared<channels>();
+    clients_ = std::make_shared<client_registry>();
 }
 
 std::string redis_model::next_replid() {
@@ -379,6 +383,11 @@ void redis_model::step_clock(duration by, time_point now) {
 }
 
 r redis_model::execute(client_state& from, const command& c, time_point now) {
+    if (from.known_to.lock() != clients_) {
+        from.known_to = clients_;
+        from.id = ++clients_so_far_;
+        clients_->emplace(from.id, &from);
+    }
     const auto what = look_up(c);
     if (!what) return unknown_command(c);
     if (!what->traits.takes(c.size())) {
@@ -580,11 +589,38 @@ r redis_model::flush_all(client_state&, const command&, time_point) {
     return r::ok();
 }
 
-r redis_model::client_set_name(client_state&, const command& c, time_point) {
+r redis_model::client_set_name(client_state& from, const command& c, time_point) {
     if (std::any_of(c[2].begin(), c[2].end(), [](char x) { return x < '!' || x > '~'; })) {
         return r::error("ERR Client names cannot contain spaces, newlines or special characters.");
     }
+    from.name = c[2];
     return r::ok();
+}
+
+// Without the filters of a server.
+r redis_model::client_list(client_state&, const command& c, time_point) {
+    if (c.size() > 2) return r::error("ERR syntax error");
+    std::string out;
+    for (const auto& [id, client] : *clients_) {
+        out += "id=" + std::to_string(id) + " addr=model:" + std::to_string(id) + " name=" +
+               client->name + " flags=N db=" + std::to_string(client->database) + "\n";
+    }
+    return r::bulk(std::move(out));
+}
+
+// By ID alone. The client that says it is spared, as by a server.
+r redis_model::client_kill(client_state& from, const command& c, time_point) {
+    std::uint64_t id = 0;
+    const bool is_by_id = c.size() == 4 && in_upper_case(c[2]) == "ID" &&
+                          std::from_chars(c[3].data(), c[3].data() + c[3].size(), id).ec ==
+                              std::errc();
+    if (!is_by_id) return r::error("ERR syntax error");
+    const auto found = clients_->find(id);
+    if (found == clients_->end() || found->second == &from) return r::integer(0);
+    const auto end = found->second->hang_up;
+    clients_->erase(found);
+    if (end) end();
+    return r::integer(1);
 }
 
 r redis_model::config_get(client_state&, const command& c, time_point) {

@@ -70,10 +70,24 @@ private:
 /// Null where there is none of that name, which is in upper case.
 const data_command* find_data_command(std::string_view name);
 
+struct client_state;
+/// The connections of one process of a server that said anything, by their ids.
+using client_registry = std::map<std::uint64_t, client_state*>;
+
 /// What the server keeps of one connection. Messages go to its `push`.
 struct client_state : subscriber {
+    client_state() = default;
+    ~client_state() {
+        if (const auto all = known_to.lock()) all->erase(id);
+    }
+
     bool is_authenticated = false;
     std::size_t database = 0;
+    std::string name{};  ///< By CLIENT SETNAME.
+    /// The server ends the connection. It is called while a command is carried out.
+    std::function<void()> hang_up{};
+    std::uint64_t id = 0;
+    std::weak_ptr<client_registry> known_to{};
 };
 
 class redis_model {
@@ -152,6 +166,8 @@ private:
     model_reply publish(client_state& from, const command& c, time_point now);
     model_reply flush_all(client_state& from, const command& c, time_point now);
     model_reply client_set_name(client_state& from, const command& c, time_point now);
+    model_reply client_list(client_state& from, const command& c, time_point now);
+    model_reply client_kill(client_state& from, const command& c, time_point now);
     model_reply config_get(client_state& from, const command& c, time_point now);
     model_reply script_exists(client_state& from, const command& c, time_point now);
     model_reply script_load(client_state& from, const command& c, time_point now);
@@ -169,6 +185,8 @@ private:
     std::array<keyspace, 16> saved_{};
     std::array<keyspace, 16> others_{};
     std::shared_ptr<channels> channels_{};       // of this process
+    std::shared_ptr<client_registry> clients_{};  // likewise
+    std::uint64_t clients_so_far_ = 0;
     std::map<std::string, std::string> cached_;  // the scripts that this process knows, by SHA1
     std::set<std::string> forbidden_;
     std::string run_id_;

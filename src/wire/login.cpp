@@ -71,9 +71,11 @@ std::optional<failure> read_turned_away(const resp::reply& error) {
 
 namespace {
 
-std::string sets_of(const client_options& client) {
+constexpr std::string_view reads_record = "~record";
+constexpr std::string_view reads_none = "~none";
+
+std::string sets_of(const client_options& client, const std::string& after) {
     const std::string old = node_set(client);
-    const std::string after = node_set_after(client);
     return old == after ? old : old + '>' + after;
 }
 
@@ -81,6 +83,11 @@ std::string fingerprint(const std::string& prefix) {
     if (prefix.empty()) return {};
     const boost::uuids::name_generator_sha1 make(boost::uuids::ns::url());
     return '#' + boost::uuids::to_string(make(prefix)).substr(0, 8);
+}
+
+// Other servers are connected, too: a replica, a master.
+bool is_of_program(std::string_view flags) {
+    return flags.find_first_of("SM") == flags.npos;
 }
 
 // "id=3 addr=127.0.0.1:5 name=x db=0 ...": the word behind `name` and "=".
@@ -98,12 +105,13 @@ std::string_view word(std::string_view line, std::string_view name) {
 }  // namespace
 
 std::string mark_of_connection(const client_options& client) {
-    return '#' + sets_of(client) + fingerprint(client.key_prefix);
+    return std::string(client.fencing ? reads_record : reads_none) + '#' +
+           sets_of(client, node_set_after(client)) + fingerprint(client.key_prefix);
 }
 
-std::vector<connected> read_connected(const resp::reply& list, const client_options& client,
-                                      std::uint16_t database) {
-    std::vector<connected> out;
+connections read_connected(const resp::reply& list, const client_options& client,
+                           std::uint16_t database, const std::string& after) {
+    connections out;
     const std::string prefix = fingerprint(client.key_prefix);
     std::string_view text = list.text();
     while (!text.empty()) {
@@ -111,12 +119,19 @@ std::vector<connected> read_connected(const resp::reply& list, const client_opti
         text.remove_prefix(std::min(line.size() + 1, text.size()));
         const std::string_view name = word(line, "name");
         const auto mark = name.find('#');
-        if (mark == name.npos || word(line, "db") != std::to_string(database)) continue;
+        if (word(line, "db") != std::to_string(database)) continue;
+        if (mark == name.npos) {
+            out.unnamed += is_of_program(word(line, "flags")) ? 1 : 0;
+            continue;
+        }
         const auto end = std::min(name.find('#', mark + 1), name.size());
         const std::string_view sets = name.substr(mark + 1, end - mark - 1);
-        if (name.substr(end) != prefix || sets == sets_of(client)) continue;
-        out.push_back({std::string(word(line, "id")), text::printable(name.substr(0, mark)),
-                       text::printable(word(line, "addr"))});
+        if (name.substr(end) != prefix || sets == sets_of(client, after)) continue;
+        std::string_view own = name.substr(0, mark);
+        const bool reads = own.ends_with(reads_record);
+        if (reads || own.ends_with(reads_none)) own = own.substr(0, own.rfind('~'));
+        out.others.push_back({std::string(word(line, "id")), text::printable(own),
+                              text::printable(word(line, "addr")), reads});
     }
     return out;
 }

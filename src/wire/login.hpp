@@ -7,6 +7,7 @@
 
 #include <redlock/options.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,8 +26,9 @@ failure read_auth_refusal(const resp::reply& error);
 /// What a server says before it has read anything, and hangs up; nothing where it is not that.
 std::optional<failure> read_turned_away(const resp::reply& error);
 
-/// What follows the client's name in that of its connections: "#", the sets that its list names
-/// (">" between the two of a joint one), and where there is a key prefix, "#" and its fingerprint.
+/// What follows the client's name in that of its connections: whether it reads node records
+/// ("~record"; "~none" with `fencing` off), "#", the sets that its list names (">" between the two
+/// of a joint one), and where there is a key prefix, "#" and its fingerprint.
 std::string mark_of_connection(const client_options& client);
 
 /// A connection of a client whose list is another.
@@ -34,12 +36,20 @@ struct connected {
     std::string id{};    ///< For CLIENT KILL ID.
     std::string name{};  ///< Of the client, for people.
     std::string address{};
+    /// It looks at the set of the node when it connects, at least. False of earlier versions, too,
+    /// which do not say so.
+    bool reads_record = false;
 };
-/// What CLIENT LIST answered: the connections to the same database, under the same key prefix, of
-/// clients that name other sets than `client` does. Those without a mark are other programs', or
-/// those of an earlier version: they can't be recognised.
-std::vector<connected> read_connected(const resp::reply& list, const client_options& client,
-                                      std::uint16_t database);
+/// The connections to one database.
+struct connections {
+    /// Under the same key prefix, of clients that name other sets than the joint list does.
+    std::vector<connected> others;
+    /// So many have no name of this library: other programs', or clients' that may not say it.
+    std::size_t unnamed = 0;
+};
+/// What CLIENT LIST answered; the joint list is that from the old set of `client` to `after`.
+connections read_connected(const resp::reply& list, const client_options& client,
+                           std::uint16_t database, const std::string& after);
 
 void write_connected_query(std::string& out);
 void write_disconnection(std::string& out, const connected& which);

@@ -314,3 +314,152 @@ TEST_CASE("a joint list is no first list, and the doctor says how to begin", "[l
     CHECK_FALSE(tells(at.tool({"doctor"}, joint).out, "it has no record"));
     CHECK(at.tool({"commit", "--yes"}, joint).status <= 1);
 }
+
+TEST_CASE("lists of one and two nodes change, also to none of the same nodes", "[list_change][tool]") {
+    const auto [before, joint, after] = GENERATE(table<marks, marks, marks>({
+        {{{0, stays}}, {{0, stays}, {1, joins}}, {{0, stays}, {1, stays}}},
+        {{{0, stays}, {1, stays}}, {{0, stays}, {1, leaves}, {2, joins}}, {{0, stays}, {2, stays}}},
+        {{{0, stays}}, {{0, leaves}, {1, joins}}, {{1, stays}}},
+    }));
+    changing at(3);
+    const std::string old = at.file(before);
+    const std::string both = at.file(joint);
+    CHECK(at.tool({"run", "r", "--", "true"}, old).status == 0);
+    CHECK(at.tool({"run", "--wait", "20s", "r", "--", "true"}, both).status == 0);
+    const auto done = at.tool({"commit", "--yes"}, both);
+    INFO(done.err << done.out);
+    CHECK(done.status == 0);
+    CHECK(at.tool({"run", "--wait", "20s", "r", "--", "true"}, at.file(after)).status == 0);
+    CHECK(at.tool({"run", "r", "--", "true"}, both).status == 0);
+}
+
+TEST_CASE("the commit gives a node of the new list the record that it has lost", "[list_change]") {
+    changing at(3);
+    const marks joint{{0, stays}, {1, leaves}, {2, leaves}};
+    {
+        blocking_client old(at.list({{0, stays}, {1, stays}, {2, stays}}));
+        REQUIRE(comes_true([&] { return old.acquire("r", {.ttl = 1s}).has_value(); }));
+    }
+    at.nodes.kill(0);
+    at.nodes.restart(0, redis_server::data::empty);
+    blocking_client operating(at.list(joint, "operating"));
+    const commit_report done = operating.commit();
+    INFO(done.detail);
+    CHECK_FALSE(done.error);
+    CHECK(done.is_complete);
+    const record_words record(at.nodes.ask(0).get("redlock:node").value_or(""));
+    CHECK(record["number"] == "1");
+    CHECK_FALSE(record["became"].empty());
+    CHECK(record["since"] != "0");
+}
+
+TEST_CASE("a give-up that died half-way stops nobody", "[list_change][tool]") {
+    changing at(4);
+    const std::string old = at.file({{0, stays}, {1, stays}, {2, stays}});
+    const std::string joint = at.file({{0, stays}, {1, stays}, {2, leaves}, {3, joins}});
+    CHECK(at.tool({"run", "r", "--", "true"}, old).status == 0);
+    CHECK(at.tool({"run", "--wait", "20s", "r", "--", "true"}, joint).status == 0);
+    for (const std::size_t i : {0, 1}) {
+        direct node = at.nodes.ask(i);
+        const std::string record = node.get("redlock:node").value_or("");
+        const std::string own = record_words(record)["set"];
+        node.set("redlock:node", record + " change=" + own + " promised=1.x accepted=1.x");
+    }
+    CHECK(at.tool({"run", "r", "--", "true"}, old).status == 0);
+    CHECK(at.tool({"run", "r", "--", "true"}, joint).status == 0);
+    CHECK_FALSE(tells(at.tool({"doctor"}, joint).out, "it is closed"));
+    const auto given = at.tool({"commit", "--yes", "--give-up"}, joint);
+    INFO(given.err << given.out);
+    CHECK(given.status == 0);
+    CHECK_FALSE(tells(at.nodes.ask(0).get("redlock:node").value_or(""), "accepted="));
+}
+
+TEST_CASE("a joining node with a record of another set is named before anything is closed",
+          "[list_change][tool]") {
+    changing at(4);
+    const std::string old = at.file({{0, stays}, {1, stays}, {2, stays}});
+    const std::string joint = at.file({{0, stays}, {1, stays}, {2, leaves}, {3, joins}});
+    CHECK(at.tool({"init", "--yes"}, old).status == 0);
+    CHECK(at.tool({"init", "--yes"}, at.file({{3, stays}})).status == 0);
+    const auto refused = at.tool({"commit", "--yes"}, joint);
+    CHECK(refused.status == 120);
+    CHECK(tells(refused.err, "delete its key redlock:node"));
+    CHECK_FALSE(tells(at.nodes.ask(0).get("redlock:node").value_or(""), "accepted="));
+    // The remedy that it names helps.
+    CHECK(at.nodes.ask(3).del("redlock:node"));
+    const auto done = at.tool({"commit", "--yes"}, joint);
+    INFO(done.err << done.out);
+    CHECK(done.status == 0);
+}
+
+TEST_CASE("a program without the guard is met behind the close", "[list_change]") {
+    changing at(4);
+    client_options unguarded = at.list({{0, stays}, {1, stays}, {2, stays}}, "unguarded");
+    unguarded.guard = restart_guard::off;
+    blocking_client old(unguarded);
+    REQUIRE(comes_true([&] { return old.acquire("r", {.ttl = 1s}).has_value(); }));
+    blocking_client operating(at.list({{0, stays}, {1, stays}, {2, leaves}, {3, joins}}, "operating"));
+    const commit_report done = operating.commit({.despite_old_programs = true});
+    INFO(done.detail);
+    CHECK_FALSE(done.error);
+    CHECK_FALSE(done.is_complete);
+    REQUIRE_FALSE(done.old_programs.empty());
+    CHECK(tells(done.old_programs.front(), "unguarded"));
+    CHECK(comes_true([&] {
+        const auto none = old.acquire("r", {.ttl = 1s});
+        return none.has_error() && none.error().votes.front().error == errc::other_set;
+    }));
+    SECTION("and one with the new list alone waits as the others do") {
+        client_options alone = at.list({{0, stays}, {1, stays}, {3, stays}}, "alone");
+        alone.guard = restart_guard::off;
+        blocking_client fresh(alone);
+        const auto began = redlock::clock::now();
+        REQUIRE(comes_true([&] { return fresh.acquire("r", {.ttl = 1s}).has_value(); }));
+        CHECK(redlock::clock::now() - began >= 2s);
+    }
+}
+
+TEST_CASE("a program that looks at no record has to be stopped before the commit", "[list_change]") {
+    changing at(4);
+    client_options blind = at.list({{0, stays}, {1, stays}, {2, stays}}, "blind");
+    blind.fencing = false;
+    blocking_client guarded(at.list({{0, stays}, {1, stays}, {2, stays}}));
+    REQUIRE(comes_true([&] { return guarded.acquire("r", {.ttl = 1s}).has_value(); }));
+    (void)guarded.close();
+    blocking_client operating(at.list({{0, stays}, {1, stays}, {2, leaves}, {3, joins}}, "operating"));
+    {
+        blocking_client old(blind);
+        REQUIRE(comes_true([&] { return old.acquire("plain", {.ttl = 1s}).has_value(); }));
+        const commit_report refused = operating.commit({.despite_old_programs = true});
+        CHECK(refused.error == errc::other_set);
+        CHECK(tells(refused.detail, "looks at no record"));
+        CHECK_FALSE(tells(at.nodes.ask(0).get("redlock:node").value_or(""), "accepted="));
+    }
+    const commit_report done = operating.commit({.wait = 10s});
+    INFO(done.detail);
+    CHECK_FALSE(done.error);
+    CHECK(done.is_complete);
+}
+
+TEST_CASE("a node that does not list its connections is named, and is no reason to go on",
+          "[list_change]") {
+    changing at(4);
+    {
+        blocking_client old(at.list({{0, stays}, {1, stays}, {2, stays}}));
+        REQUIRE(comes_true([&] { return old.acquire("r", {.ttl = 1s}).has_value(); }));
+    }
+    client_options terms = at.list({{0, stays}, {1, stays}, {2, leaves}, {3, joins}}, "operating");
+    terms.node_timeout = 500ms;
+    blocking_client operating(terms);
+    REQUIRE(comes_true([&] { return operating.acquire("r", {.ttl = 1s}).has_value(); }));
+    at.nodes.stop(1);
+    const commit_report refused = operating.commit();
+    CHECK(refused.error == errc::other_set);
+    CHECK(tells(refused.detail, "does not say which programs are connected"));
+    CHECK_FALSE(tells(at.nodes.ask(0).get("redlock:node").value_or(""), "accepted="));
+    const commit_report done = operating.commit({.despite_old_programs = true});
+    INFO(done.detail);
+    CHECK_FALSE(done.error);
+    CHECK_FALSE(done.is_complete);
+    at.nodes.cont(1);
+}

@@ -19,6 +19,8 @@ connection::connection(network& in, std::size_t program, std::size_t node, recei
 void connection::open() {
     socket_ = std::make_shared<socket>([weak = weak_from_this()](std::string bytes) {
         if (const auto self = weak.lock()) self->reply(std::move(bytes));
+    }, [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->ended_by_server();
     });
     if (net_->is_holding_) {
         is_dialling_ = true;
@@ -107,6 +109,23 @@ void connection::hang_up(bool is_cut_off) {
     const bool is_heard = !is_cut_off && !net_->is_blocked(program_, node_, true);
     const duration after = is_heard ? net_->delay(node_, dice_) : duration(std::chrono::minutes(5));
     net_->when_->after(after, [keep = socket_] {});
+}
+
+void connection::ended_by_server() {
+    if (to_ == nullptr || down_.is_dead) return;
+    if (net_->is_holding_) {
+        // What it has said arrives, and the end of it after that.
+        if (is_dialling_) return;
+        up_.is_dead = is_hung_up_ = true;
+        hung_up_for_ = net_->cause_;
+        return;
+    }
+    fall_silent();
+    // The other end hears of it where anything passes; otherwise it finds out.
+    if (net_->is_blocked(program_, node_, false) || net_->is_blocked(program_, node_, true)) return;
+    net_->when_->after(net_->delay(node_, dice_), [self = shared_from_this()] {
+        if (self->to_ != nullptr) self->to_->on_down(false);
+    });
 }
 
 void connection::break_off(duration when) {
@@ -240,20 +259,7 @@ void network::server_died(std::size_t node) {
         for (std::size_t p = 0; p < plan_->programs.size(); ++p) {
             for (const auto& weak : between(p, n).alive) {
                 const auto c = weak.lock();
-                if (!c || c->to_ == nullptr || c->down_.is_dead) continue;
-                if (is_holding_) {
-                    // What it has said arrives, and the end of it after that.
-                    if (c->is_dialling_) continue;
-                    c->up_.is_dead = c->is_hung_up_ = true;
-                    c->hung_up_for_ = cause_;
-                    continue;
-                }
-                c->fall_silent();
-                // The dead kernel's peer hears of it where anything passes; otherwise it finds out.
-                if (is_blocked(p, n, false) || is_blocked(p, n, true)) continue;
-                when_->after(delay(n, c->dice_), [c] {
-                    if (c->to_ != nullptr) c->to_->on_down(false);
-                });
+                if (c) c->ended_by_server();
             }
         }
     }

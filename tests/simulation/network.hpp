@@ -59,6 +59,7 @@ private:
     void release(lane& on, bool to_node);
     void reply(std::string bytes) { carry(down_, false, std::move(bytes)); }
     void hang_up(bool is_cut_off);
+    void ended_by_server();
     void break_off(duration when);
     void fall_silent() noexcept { up_.is_dead = down_.is_dead = true; }
 

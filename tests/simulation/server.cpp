@@ -88,6 +88,12 @@ bool server::accept(const socket_ptr& from) {
     from->client_.push = [this, to = std::weak_ptr(from)](std::string message) {
         pushed_.emplace_back(to, std::move(message));
     };
+    from->client_.hang_up = [to = std::weak_ptr(from)] {
+        const auto s = to.lock();
+        if (!s) return;
+        s->process_ = 0;  // no process has that number
+        s->end_();
+    };
     return is_up_;
 }
 

@@ -26,14 +26,16 @@ namespace redlock::simulation {
 /// The server's end of a connection. What lies in it is executed also after the other end has left.
 class socket {
 public:
-    /// `reply` is called with the bytes for the other end.
-    explicit socket(std::function<void(std::string)> reply) : reply_(std::move(reply)) {}
+    /// `reply` is called with the bytes for the other end, `end` when the server ends it.
+    socket(std::function<void(std::string)> reply, std::function<void()> end)
+        : reply_(std::move(reply)), end_(std::move(end)) {}
 
     bool is_subscribed() const noexcept { return client_.subscriptions() > 0; }
 
 private:
     friend class server;
     std::function<void(std::string)> reply_;
+    std::function<void()> end_;
     fakes::client_state client_{};
     resp::parser parser_{};
     std::string unread_;

@@ -265,6 +265,11 @@ public:
         between_replies_ = false;
     }
 
+    void set_limit(std::size_t bytes) {
+        assert(bytes >= limits_.max_reply_bytes);
+        limits_.max_reply_bytes = bytes;
+    }
+
 private:
     outcome parse() {
         void* root = nullptr;
@@ -320,6 +325,11 @@ std::string_view parser::error() const noexcept {
 void parser::reset() {
     assert(impl_);
     impl_->reset();
+}
+
+void parser::set_limit(std::size_t bytes) {
+    assert(impl_);
+    impl_->set_limit(bytes);
 }
 
 }  // namespace redlock::resp

@@ -70,6 +70,8 @@ public:
 
     /// Forgets everything, for a new connection.
     void reset();
+    /// From now on replies may be longer: `bytes` is `max_reply_bytes`, and no less than it was.
+    void set_limit(std::size_t bytes);
 
 private:
     class impl;

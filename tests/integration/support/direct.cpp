@@ -135,11 +135,11 @@ long long direct::kill_other_clients() {
 
 int direct::clients_named(const std::string& name) {
     const auto list = checked({"CLIENT", "LIST"}).text;
-    const auto label = " name=" + name;  // behind it, of our own clients, "#" and sets
+    const auto label = " name=" + name;  // behind it, of our own clients, a mark and sets
     int found = 0;
     for (auto at = list.find(label); at != std::string::npos; at = list.find(label, at + 1)) {
         const char end = list.at(at + label.size());
-        found += end == ' ' || end == '#' ? 1 : 0;
+        found += end == ' ' || end == '#' || end == '~' ? 1 : 0;
     }
     return found;
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "wire/login.hpp"
 
+#include "wire/record.hpp"
 #include "wire/resp/reply.hpp"
 
 #include "tests/support/catch.hpp"
@@ -29,13 +30,16 @@ std::string line(std::string id, const std::string& name, std::string db = "0") 
            " age=1 db=" + std::move(db) + " sub=0\n";
 }
 
-std::vector<wire::connected> found(const std::string& text, const client_options& by) {
+wire::connections listed_in(const std::string& text, const client_options& by) {
     resp::parser p;
     resp::reply r;
     const std::string bytes = "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
     std::string_view left = bytes;
     REQUIRE(p.feed(left, r) == resp::parser::outcome::complete);
-    return wire::read_connected(r, by, 0);
+    return wire::read_connected(r, by, 0, wire::node_set_after(by));
+}
+std::vector<wire::connected> found(const std::string& text, const client_options& by) {
+    return listed_in(text, by).others;
 }
 
 }  // namespace
@@ -59,6 +63,28 @@ TEST_CASE("connections of clients with another list are recognised by their name
     CHECK(all[1].id == "3");
     CHECK(found(text, other_prefix).empty());
     CHECK(found(line("1", "x" + wire::mark_of_connection(other_prefix)), old).empty());
+}
+
+TEST_CASE("a connection says whether its client looks at records, and an earlier one says nothing") {
+    const auto joint = listed({{"a", stays}, {"b", leaves}, {"c", joins}});
+    auto old = listed({{"a", stays}, {"b", stays}});
+    const std::string sets = wire::mark_of_connection(old).substr(std::string("~record").size());
+    const std::string reads = line("1", "web" + wire::mark_of_connection(old));
+    old.fencing = false;
+    const std::string reads_none = line("2", "web" + wire::mark_of_connection(old));
+    const auto all = found(reads + reads_none + line("3", "web" + sets), joint);
+    REQUIRE(all.size() == 3);
+    for (const wire::connected& one : all) CHECK(one.name == "web");
+    CHECK(all[0].reads_record);
+    CHECK_FALSE(all[1].reads_record);
+    CHECK_FALSE(all[2].reads_record);
+}
+
+TEST_CASE("connections without a name of this library are counted, servers are not") {
+    const auto o = listed({{"a", stays}});
+    const std::string replica = "id=4 addr=10.0.0.1:5 name= flags=S db=0\n";
+    CHECK(listed_in(line("1", "") + line("2", "other") + replica, o).unnamed == 2);
+    CHECK(listed_in(line("1", "", "3"), o).unnamed == 0);
 }
 
 TEST_CASE("an answer of any form names nobody") {
