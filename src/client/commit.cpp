@@ -75,6 +75,7 @@ void commit_operation::begin(time_point now) {
     failures_.resize(size);
     records_.resize(size);
     wait_until_ = now + how_.wait;
+    see_until_ = now + 2 * between_looks;
     for (const auto& node : client().nodes) node->expect_long_replies();
     client().tracker.take_role(core::record_role::keeps, now);
 }
@@ -113,9 +114,11 @@ bool commit_operation::judge_connected(time_point now) {
             if (!one.reads_record && !std::exchange(has_blind, true)) tell_of_blind(one, i);
         }
     }
-    const bool is_well = unseen_.empty() && result_.old_programs.empty();
-    if (is_well || (how_.despite_old_programs && !has_blind)) return true;
-    if (now + between_looks <= wait_until_) return pause(phase::pauses, between_looks, now);
+    const bool is_alone = result_.old_programs.empty();
+    if ((is_alone && unseen_.empty()) || (how_.despite_old_programs && !has_blind)) return true;
+    // A server that has just ended refuses the next connection.
+    const time_point until = is_alone ? std::max(wait_until_, see_until_) : wait_until_;
+    if (now + between_looks <= until) return pause(phase::pauses, between_looks, now);
     for (const std::size_t i : unseen_) {
         tell(client().shared.name(i).str() + " does not say which programs are connected: " +
              failures_[i].error.message() +

@@ -74,6 +74,7 @@ private:
     std::vector<std::optional<wire::record_exchange>> records_;  // of this step
     time_point sent_at_{};
     time_point wait_until_{};
+    time_point see_until_{};
     phase phase_ = phase::begins;
 };
 
