@@ -482,6 +482,10 @@ void parser::add_changes() {
              "Wait so long until programs with another list are gone");
     commit.add_flag("--give-up", committing_.gives_up,
                     "Give the change up: the old list stands. Needed once a node is closed");
+    commit.add_option("--without", committing_.without,
+                      "This node is gone for good, no other change was begun, no other list is in "
+                      "use: give their records back to nodes that wait for it")
+        ->type_name("NODE");
 
     CLI::App& bench = add("bench", "Measure how fast locks are on these nodes",
                           std::string(durations) + about_bench,

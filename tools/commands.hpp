@@ -103,6 +103,7 @@ struct commit_request : node_request {
     bool yes = false;  ///< Do not ask.
     bool despite_old_programs = false;
     bool gives_up = false;
+    std::string without{};  ///< The name of a node that is gone; empty: of none.
     std::optional<std::chrono::milliseconds> wait{};
 };
 

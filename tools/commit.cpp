@@ -47,19 +47,37 @@ std::string to_text(const list_standing& of) {
     return out;
 }
 
-void ask(const commit_request& request, const client_options& client) {
+constexpr const char* about_gone =
+    "\nIt says that this node is gone for good, that no other change of the list was begun, and "
+    "that no program\nuses another list. If that is wrong, two programs can hold the same lock.";
+
+void ask(const commit_request& request, const client_options& client, bool is_joint) {
+    const std::string gone = request.without.empty() ? "" : about_gone;
+    if (!is_joint) {
+        return confirm("commit --without", "if " + shown(request.without) + " is gone for good",
+                       "This gives their records back to nodes that wait for " +
+                           shown(request.without) + "." + gone);
+    }
     const std::string old = names_of(client, list_change::joining);
     const std::string after = names_of(client, list_change::leaving);
     if (request.gives_up) {
         return confirm("commit --give-up", "if the list " + old + " is to stand",
                        "This gives the change to " + after + " up: the list " + old +
-                           " stands.\nPrograms with the new list alone get no lock.");
+                           " stands.\nPrograms with the new list alone get no lock." + gone);
     }
     confirm("commit", "if every program has the joint list",
             "This ends the change of the list from " + old + " to " + after +
                 ".\nPrograms that still have the old list get no lock from then on. Programs that "
                 "use other libraries,\nor an earlier version of this one, or that are not "
-                "connected now, can't be seen: stop them first.");
+                "connected now, can't be seen: stop them first." + gone);
+}
+
+// The place of the node of that name in the list.
+std::optional<std::size_t> place_of(const std::string& name, const client_options& client) {
+    for (std::size_t i = 0; i < client.nodes.size(); ++i) {
+        if (display_name(client.nodes[i]) == name) return i;
+    }
+    return std::nullopt;
 }
 
 std::string report_to_json(const commit_report& report) {
@@ -144,10 +162,21 @@ int show(const commit_report& report, bool as_json) {
 
 int commit(const commit_request& request) {
     const auto found = find_nodes(request.nodes);
-    if (!request.yes) ask(request, found.client);
+    const auto& nodes = found.client.nodes;
+    const bool is_joint = std::any_of(nodes.begin(), nodes.end(), [](const node_options& n) {
+        return n.change != list_change::none;
+    });
+    const auto without = place_of(request.without, found.client);
+    if (!request.without.empty() && !without) {
+        complain("'" + shown(request.without) + "' is no node of the list: " +
+                 names_of(found.client));
+        return own_failure;
+    }
+    if (!request.yes && (is_joint || without)) ask(request, found.client, is_joint);
     const commit_options how{.wait = request.wait.value_or(std::chrono::milliseconds(0)),
                              .despite_old_programs = request.despite_old_programs,
-                             .gives_up = request.gives_up};
+                             .gives_up = request.gives_up,
+                             .without = without};
     return work(found.client, [&](client& on, const std::function<void(int)>& over) {
         on.async_commit(how, [&, over](error_code, const commit_report& report) {
             over(show(report, request.json));

@@ -80,8 +80,11 @@ auto client::async_init(T&& token) {
 /// already. Two operators at once agree: the change that a majority was closed for is the one
 /// that stands.
 ///
-/// **Preconditions.** The list is a joint one, `fencing` and `restart_guard` are on; otherwise
-/// the error is `invalid_argument`.
+/// With `without` it first gives their records back to nodes that have lost them, and wait for a
+/// node that is gone.
+///
+/// **Preconditions.** The list is a joint one, or a node is given up by `without`; `fencing` and
+/// `restart_guard` are on; otherwise the error is `invalid_argument`.
 /// **Completion.** Success: the list that was wanted stands on a majority of the old and of the
 /// new list. `votes` names the nodes that have still to follow; programs that have met the
 /// others turn them.

@@ -20,6 +20,8 @@ using core::list_commit;
 using step = core::list_commit::step;
 
 constexpr duration between_looks = std::chrono::milliseconds(500);
+constexpr duration between_mends = std::chrono::milliseconds(20);
+constexpr duration longest_mending = std::chrono::seconds(2);
 
 list_commit::answer meaning_of(core::ruled::said what) {
     using said = core::ruled::said;
@@ -34,7 +36,10 @@ list_commit::answer meaning_of(core::ruled::said what) {
 }  // namespace
 
 error_code commit_operation::check() {
-    const bool may = client().shared.lists().is_joint() && is_guarded(client().shared.options());
+    const auto& shared = client().shared;
+    const bool is_known = !how_.without || *how_.without < shared.size();
+    const bool has_work = shared.lists().is_joint() || (how_.without && !how_.gives_up);
+    const bool may = is_known && has_work && is_guarded(shared.options());
     return may ? error_code() : error_code(errc::invalid_argument);
 }
 
@@ -42,6 +47,13 @@ bool commit_operation::go_on(time_point now) {
     switch (phase_) {
         case phase::begins:
             begin(now);
+            [[fallthrough]];
+        case phase::mends:
+            if (has_bare() && now < mend_until_) return pause(phase::mends, between_mends, now);
+            if (!client().shared.lists().is_joint()) {
+                report_mended(now);
+                return false;
+            }
             if (how_.gives_up) return ask_next_step(now);  // no program loses its lock by that
             [[fallthrough]];
         case phase::pauses:
@@ -78,6 +90,35 @@ void commit_operation::begin(time_point now) {
     see_until_ = now + 2 * between_looks;
     for (const auto& node : client().nodes) node->expect_long_replies();
     client().tracker.take_role(core::record_role::keeps, now);
+    if (!how_.without) return;
+    mend_until_ = now + longest_mending;
+    client().tracker.presume_gone(*how_.without, now);
+}
+
+// A node that answers has no record, and its own will be made.
+bool commit_operation::has_bare() const {
+    const core::membership& lists = client().tracker.lists();
+    for (std::size_t i = 0; i < client().shared.size(); ++i) {
+        const bool is_empty = lists.of(i) == core::membership::standing::empty;
+        if (how_.without && is_empty && client().nodes[i].is_ready()) return true;
+    }
+    return false;
+}
+
+// Of a list that does not change.
+void commit_operation::report_mended(time_point now) {
+    const auto& shared = client().shared;
+    node_mask mended;
+    for (std::size_t i = 0; i < shared.size(); ++i) {
+        const auto standing = client().tracker.lists().of(i);
+        mended.set(i, standing == core::membership::standing::fits);
+        node_vote v{.node = shared.name(i)};
+        v.answer = mended.contains(i) ? vote::granted : vote::refused;
+        result_.votes.push_back(std::move(v));
+    }
+    result_.is_complete = mended == shared.lists().all();
+    result_.nodes = client().tracker.list_standings(now);
+    end(shared.lists().is_quorum(mended) ? error_code() : error_code(errc::no_quorum));
 }
 
 bool commit_operation::pause(phase until, duration for_so_long, time_point now) {

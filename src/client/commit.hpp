@@ -29,6 +29,7 @@ public:
 private:
     enum class phase : std::uint8_t {
         begins,
+        mends,   // nodes without a record
         looks,   // which programs are connected
         pauses,
         steps,
@@ -51,6 +52,8 @@ private:
     void on_due(time_point now) override { proceed(now); }
 
     void begin(time_point now);
+    bool has_bare() const;
+    void report_mended(time_point now);
     bool ask_who_is_connected(phase to_be, node_mask nodes, time_point now);
     bool pause(phase until, duration for_so_long, time_point now);
     bool judge_connected(time_point now);
@@ -74,6 +77,7 @@ private:
     std::vector<std::optional<wire::record_exchange>> records_;  // of this step
     time_point sent_at_{};
     time_point wait_until_{};
+    time_point mend_until_{};
     time_point see_until_{};
     phase phase_ = phase::begins;
 };

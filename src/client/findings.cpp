@@ -138,11 +138,11 @@ constexpr std::size_t most_without_fence = 16;
 }  // namespace
 
 node_reports::node_reports(context& shared, const core::eligibility& eligibility,
-                           const core::node_clocks& clocks, std::string set)
+                           const core::node_clocks& clocks, const core::membership& lists)
     : shared_(&shared),
       eligibility_(&eligibility),
       clocks_(&clocks),
-      set_(std::move(set)),
+      lists_(&lists),
       words_(shared.size()) {}
 
 void node_reports::report(std::size_t node, error_code why, std::string_view detail,
@@ -162,6 +162,9 @@ objection node_reports::object(std::size_t node, time_point now) const {
         o.why.detail = tell_of_sets(node);
     } else if (!eligibility_->may_be_queried(node)) {
         o.why.detail = "it is a replica";
+    } else if (const node_mask others = lists_->waits_for(node); !others.empty()) {
+        o.why.error = errc::no_quorum;
+        o.why.detail = tell_of_missing(others);
     } else if (lacks_quorum(node, now)) {
         o.lacks_quorum = true;
         o.why.error = errc::no_quorum;
@@ -172,7 +175,8 @@ objection node_reports::object(std::size_t node, time_point now) const {
         o.why.error = errc::in_quarantine;
         o.left = std::chrono::ceil<milliseconds>(eligibility_->quarantine_left(node, now));
         const core::record_facts& record = eligibility_->record_of(node);
-        if (eligibility_->settles_in(node, now) > duration::zero()) {
+        o.is_settling = eligibility_->settles_in(node, now) > duration::zero();
+        if (o.is_settling) {
             o.why.detail = "it became a node of this list by a change, and programs with this list "
                            "alone wait until no lease by the earlier one can be alive";
         } else if (record.is_void) {
@@ -188,6 +192,15 @@ objection node_reports::object(std::size_t node, time_point now) const {
 bool node_reports::lacks_quorum(std::size_t node, time_point now) const {
     const core::record_facts& record = eligibility_->record_of(node);
     return !record.is_void && !eligibility_->is_compared(node) && !clocks_->cluster_us(now);
+}
+
+// Of a node that lost its record while the list changes.
+std::string node_reports::tell_of_missing(node_mask others) const {
+    std::vector<std::string> names;
+    for (const std::size_t i : others) names.push_back(shared_->name(i).str());
+    return "it has no record, and while the list changes it gets one only when " +
+           text::listed(names) + " answers: bring it back; or, where it is gone for good, say "
+           "redlock commit --without " + names.front();
 }
 
 std::string node_reports::tell_of_skew(std::size_t node) const {
@@ -228,7 +241,15 @@ std::string node_reports::tell_of_sets(std::size_t node) const {
     if (!record.is_misfit()) {
         return "another node of the list belongs to another set, so nothing is granted";
     }
-    if (record.list.announced == set_) {
+    const std::string& ours = lists_->sets().old;
+    const auto& before = record.list.history;
+    const bool was_ours = std::any_of(before.begin(), before.end(),
+                                      [&](const auto& one) { return one.second == ours; });
+    if (was_ours) {
+        return "its list of nodes was changed since from this client's list to another one, which "
+               "is committed: give this program the new list";
+    }
+    if (record.list.announced == ours) {
         return "its list of nodes is to become this one, and the change is not committed: run "
                "redlock commit with the joint list, and start programs with this list after it";
     }
@@ -241,7 +262,7 @@ std::string node_reports::tell_of_sets(std::size_t node) const {
     const auto differ = wire::compare_set_names(names, wire::set_names(shared_->options()));
     if (!differ.theirs.empty()) {
         return "it belongs to " + differ.theirs + " of " + size_of(theirs) +
-               ", and this client names " + differ.ours + " of " + size_of(set_) +
+               ", and this client names " + differ.ours + " of " + size_of(ours) +
                ": name the nodes alike; or give all clients the same `cluster`, and move the nodes "
                "to it by `redlock init`";
     }
@@ -251,7 +272,7 @@ std::string node_reports::tell_of_sets(std::size_t node) const {
                std::string(set.substr(std::min(colon, set.size() - 1) + 1)) + ")";
     };
     return "it belongs to a set of " + whole(theirs) + ", and this client names one of " +
-           whole(set_) + ": give all clients the same list, or the same `cluster`, and move the "
+           whole(ours) + ": give all clients the same list, or the same `cluster`, and move the "
            "nodes to it by `redlock init`";
 }
 
@@ -413,9 +434,11 @@ node_finding about_silence(const wire::failure& why, const std::string& key_pref
 node_finding about_vote(const objection& why) {
     const std::string found = text::printable(why.why.error.message()) +
                               (why.why.detail.empty() ? "" : ": " + why.why.detail);
-    if (why.lacks_quorum) {
+    if (why.why.error == errc::no_quorum) {
         return {no_vote, severity::warning,
-                why.why.detail + ": bring the other nodes back; redlock init is not called for"};
+                why.why.detail + (why.lacks_quorum ? ": bring the other nodes back; redlock init "
+                                                     "is not called for"
+                                                   : "")};
     }
     if (why.why.error == errc::in_quarantine) {
         const std::string left =
@@ -478,10 +501,10 @@ void add_list(const list_standing& of, bool is_joint, std::vector<node_finding>&
     switch (of.state) {
         case list_state::empty:
             if (!is_joint) return;
-            return add("it has no record, and while the list changes it gets one when it and a "
-                       "majority of each list answer: bring the other nodes back; where no node "
-                       "has a record, give the old list alone to redlock init, and begin the "
-                       "change after it");
+            return add("it has no record, and while the list changes it gets one when enough "
+                       "others of each list answer: bring the other nodes back; where no node has "
+                       "a record, give the old list alone to redlock init, and begin the change "
+                       "after it");
         case list_state::joining:
             return add("it is joining: give every program the joint list, and run redlock commit");
         case list_state::closed:
@@ -554,7 +577,7 @@ std::vector<node_finding> diagnose(const node_report& of, const probed& facts,
     }
     if (!missing.empty()) found.push_back(about_rights(missing, client.key_prefix));
     add_writes(facts, found);
-    if (facts.against) found.push_back(about_vote(*facts.against));
+    if (facts.against && !facts.against->is_settling) found.push_back(about_vote(*facts.against));
     add_list(of.list, node_lists(client).is_joint(), found);
     if (!facts.lateness.empty()) found.push_back(finding_of(slow, facts.lateness));
     if (!facts.of_ttl_max.empty()) found.push_back(finding_of(other_ttl_max, facts.of_ttl_max));

@@ -84,6 +84,8 @@ struct objection {
     std::chrono::milliseconds left{0};  ///< Until the quarantine is over.
     /// It is the others' fault: too few of them answer to know the time of the cluster.
     bool lacks_quorum = false;
+    /// It is a member of the list since a change, and leases by the list before it may be alive.
+    bool is_settling = false;
 };
 
 /// Every answer that is counted as a vote for or against a lease passes through here, after
@@ -108,9 +110,9 @@ struct judgement {
 /// mistake, which every handshake and every acquire would report again.
 class node_reports {
 public:
-    /// `eligibility` and `clocks` outlive it. `set`: the one that this client names.
+    /// What is referred to outlives it.
     node_reports(context& shared, const core::eligibility& eligibility,
-                 const core::node_clocks& clocks, std::string set);
+                 const core::node_clocks& clocks, const core::membership& lists);
 
     /// Why the node has no vote. It has none.
     objection object(std::size_t node, time_point now) const;
@@ -141,6 +143,7 @@ private:
     /// Whether this is another word on the topic than the last one of that node; empty: it is over.
     bool is_news(std::size_t node, std::string_view topic, std::string_view word);
     bool lacks_quorum(std::size_t node, time_point now) const;
+    std::string tell_of_missing(node_mask others) const;
     std::string tell_of_skew(std::size_t node) const;
     std::string tell_of_change(std::size_t node) const;
     std::string tell_of_sets(std::size_t node) const;
@@ -148,7 +151,7 @@ private:
     context* shared_;
     const core::eligibility* eligibility_;
     const core::node_clocks* clocks_;
-    std::string set_;
+    const core::membership* lists_;
     std::vector<std::map<std::string_view, std::string>> words_;  // of each node, by topic
     std::vector<std::string> without_fence_;  // the resources that were reported
 };

@@ -99,7 +99,7 @@ node_tracker::node_tracker(context& shared, node_sessions& nodes, tracker_owner&
       set_names_(wire::set_names(shared.options())),
       knowledge_(shared.options(), shared.fresh_owner().to_string(),
                  {set_, wire::node_set_after(shared.options())}),
-      reports_(shared, knowledge_.votes(), knowledge_.clocks(), set_) {}
+      reports_(shared, knowledge_.votes(), knowledge_.clocks(), knowledge_.lists()) {}
 
 void node_tracker::start(time_point now) {
     assert(nodes_->size() == shared_->size());
@@ -111,6 +111,11 @@ void node_tracker::start(time_point now) {
 void node_tracker::take_role(core::record_role role, time_point now) {
     if (role <= knowledge_.role() || knowledge_.is_closed()) return;
     up_to_date().take_role(role, now);
+    carry_out(now);
+}
+
+void node_tracker::presume_gone(std::size_t node, time_point now) {
+    up_to_date().presume_gone(node, now);
     carry_out(now);
 }
 
@@ -141,6 +146,7 @@ core::record_terms node_tracker::terms_for(std::size_t node) const {
     const core::record_facts& known = knowledge_.votes().record_of(node);
     terms.server = knowledge_.votes().server_of(node);
     terms.is_much_later = !known.is_of_earlier_process && !known.is_void;
+    terms.forgets_announced_before_us = knowledge_.forgets_announced_before_us();
     return terms;
 }
 

@@ -43,6 +43,8 @@ public:
     void start(time_point now);
     /// What the client does with the records from now on, if it did less before.
     void take_role(core::record_role role, time_point now);
+    /// See `core::membership`.
+    void presume_gone(std::size_t node, time_point now);
     void close() noexcept;
 
     // From the sessions, through the engine.

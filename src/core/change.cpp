@@ -56,6 +56,7 @@ void membership::read(std::size_t node, std::optional<list_facts> facts, const s
     n.facts = std::move(facts);
     n.epoch = epoch;
     n.is_read = true;
+    n.is_lost = false;
     n.sent = sent;
     if (n.facts && is_own(*n.facts) && n.facts->is != change::joining) {
         met_ = std::max(met_, n.facts->number);
@@ -226,24 +227,24 @@ std::optional<list_facts> membership::made(std::size_t node) const {
                       .history = std::move(out.history)};
 }
 
-// Those of `seen` that count, where the latest record names `set`: that list is known by the
-// records of its nodes alone.
-node_mask membership::counted(const std::string& set, node_mask list, node_mask seen) const {
+// Those of a list that count for the record of a node, where the latest record names `set`: that
+// list is known by the records of its nodes alone.
+node_mask membership::counted(std::size_t node, const std::string& set, node_mask list) const {
     const bool is_latest = set == (list == lists_.old() ? sets_.old : sets_.after);
-    node_mask out;
-    for (const std::size_t i : seen & list) {
+    node_mask out = (gone_ & list) - node_mask::only(node);
+    for (const std::size_t i : (read_since(node) & list) - out) {
         const auto& f = nodes_[i].facts;
         out.set(i, !is_latest || (f && is_own(*f)));
     }
     return out;
 }
 
-bool membership::is_enough(std::size_t node, const std::string& set, node_mask seen) const {
+bool membership::is_enough(std::size_t node, const std::string& set) const {
     const auto is_read = [&](node_mask list) {
         if (!list.contains(node)) return true;
         const std::size_t others = list.size() - 1;
         const std::size_t needed = std::min(list.size() - list.size() / 2, others);
-        return counted(set, list, seen).size() >= needed;
+        return counted(node, set, list).size() >= needed;
     };
     return is_read(lists_.old()) && is_read(lists_.after());
 }
@@ -254,20 +255,23 @@ node_mask membership::makeable() const {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         if (nodes_[i].is != standing::empty) continue;
         const auto to_make = made(i);
-        out.set(i, !is_strict || (to_make && is_enough(i, to_make->set, read_since(i))));
+        out.set(i, !is_strict || (to_make && is_enough(i, to_make->set)));
     }
     return out;
 }
 
 node_mask membership::waits_for(std::size_t node) const {
     if (nodes_[node].is != standing::empty || !is_strict() || makeable().contains(node)) return {};
-    const node_mask seen = read_since(node);
-    const auto best = latest_for(node, seen);
+    const auto best = latest_for(node, read_since(node));
     node_mask out;
     for (const node_mask list : {lists_.old(), lists_.after()}) {
-        if (list.contains(node)) out |= list - counted(best ? best->set : "", list, seen);
+        if (list.contains(node)) out |= list - counted(node, best ? best->set : "", list);
     }
-    return out - node_mask::only(node);
+    for (const std::size_t i : out) {
+        const node_state& n = nodes_[i];
+        if (i == node || (n.is_read && !n.is_lost && n.facts)) out.erase(i);
+    }
+    return out;
 }
 
 node_mask membership::to_read() const {
@@ -276,7 +280,7 @@ node_mask membership::to_read() const {
     const node_mask ready = makeable();
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         if (nodes_[i].is != standing::empty || ready.contains(i)) continue;
-        out |= lists_.all() - read_since(i) - node_mask::only(i);
+        out |= lists_.all() - gone_ - read_since(i) - node_mask::only(i);
     }
     return out;
 }

@@ -31,6 +31,8 @@ struct list_facts {
     change is = change::none;
     std::string closed_for{};
     std::string announced{};    ///< What a program with a joint list named as the set to follow.
+    /// When one with that list was last there, in cluster time.
+    std::optional<std::int64_t> announced_at_us{};
     std::string promised{};     ///< The highest ballot that the node takes; empty: none.
     std::string accepted{};     ///< The ballot under which it was closed.
     /// When it became a member by a change, by its own clock; 0: not so.
@@ -101,6 +103,8 @@ public:
     /// A node answered a query that went out at `sent`. `facts`: nothing where it has no record.
     void read(std::size_t node, std::optional<list_facts> facts, const std::string& epoch,
               time_point sent, time_point now);
+    /// It answers no more, until it is read again.
+    void lost(std::size_t node) noexcept { nodes_[node].is_lost = true; }
     standing of(std::size_t node) const noexcept { return nodes_[node].is; }
     const std::optional<list_facts>& facts(std::size_t node) const noexcept {
         return nodes_[node].facts;
@@ -119,6 +123,9 @@ public:
 
     /// Whether a record of a node that has none needs the others to be read again first.
     bool is_strict() const noexcept;
+    /// An operator says that this node is gone for good, that no other change was begun, and that
+    /// no other list is in use: it counts as read.
+    void presume_gone(std::size_t node) noexcept { gone_.insert(node); }
     /// The nodes that may be given a record now, of those that have none.
     node_mask makeable() const;
     /// What a record of the node says beside the usual: nothing where that is all.
@@ -126,7 +133,7 @@ public:
     /// The nodes to read again, so that a record may be made of one that has none.
     node_mask to_read() const;
     /// A node that has no record gets one when enough of these answer, or have one themselves. None
-    /// where it needs none of them.
+    /// where it needs none of them, or will have read enough in a moment.
     node_mask waits_for(std::size_t node) const;
 
     /// The node is turned into what another one is.
@@ -144,6 +151,7 @@ private:
         std::optional<list_facts> facts;
         std::string epoch;
         bool is_read = false;
+        bool is_lost = false;
         time_point sent{};         // of the query that was answered last
         time_point empty_since{};  // when that was seen first
     };
@@ -155,14 +163,15 @@ private:
     bool is_missed(std::size_t node) const;
     std::optional<std::size_t> later_than(std::size_t node) const;
     node_mask read_since(std::size_t node) const;
-    node_mask counted(const std::string& set, node_mask list, node_mask seen) const;
-    bool is_enough(std::size_t node, const std::string& set, node_mask seen) const;
+    node_mask counted(std::size_t node, const std::string& set, node_mask list) const;
+    bool is_enough(std::size_t node, const std::string& set) const;
     std::optional<std::size_t> latest(node_mask of) const;
     std::optional<list_facts> latest_for(std::size_t node, node_mask seen) const;
 
     node_lists lists_;
     own_sets sets_;
     std::vector<node_state> nodes_;
+    node_mask gone_;
     std::uint64_t met_ = 0;
 };
 

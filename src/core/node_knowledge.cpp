@@ -149,6 +149,7 @@ void node_knowledge::read_clock(std::size_t node, const clock_reading& reading, 
 void node_knowledge::down(std::size_t node, time_point now) {
     if (turning_ == node) turning_.reset();
     disruptions_.broke(node);
+    membership_.lost(node);
     bootstrap_.down(node);
     decide(now);
 }
@@ -349,6 +350,7 @@ void node_knowledge::probe(time_point now) {
     unturned_ = {};
     floors_refused_ = {};
     if (reads_roles) roles_due_ = now + longest_between_probes;
+    look_for_abandoned_change(now);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         if (!watch_.link(i).is_ready) continue;
         // Only a handshake shows that a replica has become a master.
@@ -357,6 +359,24 @@ void node_knowledge::probe(time_point now) {
         if (reads_roles && is_guarded_) order(task::read_replication, i);
     }
     report(now);
+}
+
+void node_knowledge::look_for_abandoned_change(time_point now) {
+    const auto time_us = clocks().cluster_us(now);
+    bool is_plain = role_ == record_role::keeps && is_guarded_ && !lists_.is_joint() && time_us;
+    for (std::size_t i = 0; i < nodes_.size() && is_plain; ++i) {
+        const auto& facts = membership_.facts(i);
+        is_plain = watch_.link(i).is_ready && membership_.of(i) == membership::standing::fits &&
+                   facts && facts->is == list_facts::change::none &&
+                   now - nodes_[i].read_at <= 2 * between_probes();
+    }
+    if (!is_plain) undisturbed_since_ = time_point::max();
+    else if (undisturbed_since_ == time_point::max()) undisturbed_since_ = now;
+    const duration whole = votes().whole_quarantine();
+    forgets_before_us_.reset();
+    if (!is_plain || now - undisturbed_since_ < whole) return;
+    forgets_before_us_ =
+        *time_us - std::chrono::ceil<std::chrono::microseconds>(whole).count();
 }
 
 void node_knowledge::bootstrap_found(std::size_t node, const record_facts& record,

@@ -103,6 +103,11 @@ public:
     void start(time_point now);
     /// From now on the client does this with the records, if it did less before.
     void take_role(record_role role, time_point now);
+    /// See `membership`.
+    void presume_gone(std::size_t node, time_point now) {
+        membership_.presume_gone(node);
+        decide(now);
+    }
     record_role role() const noexcept { return role_; }
     /// No orders are given from now on but for what commands on their way go by.
     void close() noexcept { is_closed_ = true; }
@@ -172,6 +177,12 @@ public:
     bool is_settled() const noexcept { return settling_.is_settled(); }
 
     const membership& lists() const noexcept { return membership_; }
+    /// What the looks say of announced changes: before which instant, in cluster time, one has to
+    /// have been announced last to be forgotten. Only a client with one list forgets it, when for a
+    /// quarantine it has read all nodes, and none was closed or of another set.
+    std::optional<std::int64_t> forgets_announced_before_us() const noexcept {
+        return forgets_before_us_;
+    }
     /// How often a node's record was another one than was known since the list changes.
     std::uint64_t list_steps() const noexcept { return list_steps_; }
     const eligibility& votes() const noexcept { return eligibility_; }
@@ -233,6 +244,7 @@ private:
     bool was_changed(std::size_t node, const record_facts& record) const;
     void order_turns();
     void report_ttl_max(std::size_t node, const record_facts& record);
+    void look_for_abandoned_change(time_point now);
 
     node_lists lists_;
     bool is_fenced_;
@@ -257,6 +269,8 @@ private:
     node_mask read_again_;  // since the last probe, to make a record of another one
     node_orders orders_;
     time_point bootstrap_deadline_ = time_point::max();
+    time_point undisturbed_since_ = time_point::max();  // all nodes were read, each a plain member
+    std::optional<std::int64_t> forgets_before_us_;
     time_point roles_due_ = time_point::min();  // when the servers' roles are looked at again
     record_role role_ = record_role::looks;
     bool has_begun_ = false;

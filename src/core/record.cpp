@@ -61,11 +61,29 @@ void open(record_facts& r) {
     r.mark.clear();
 }
 
+// A program with the joint list says again that it is there, long before the quarantine is over for
+// which one with the old list alone looks for such words.
+void announce(record_facts& r, const record_terms& t) {
+    constexpr std::int64_t longest_us = 5'000'000;
+    auto& at = r.list.announced_at_us;
+    if (!r.offset || r.list.announced.empty()) return;
+    const std::int64_t now_us = r.time_us - r.offset->ahead_us;
+    const std::int64_t quarter_us = std::chrono::microseconds(r.quarantine).count() / 4;
+    const bool is_due = !at || now_us - *at >= std::min(longest_us, quarter_us);
+    if (r.list.announced == t.after) {
+        if (is_due) at = at_writing;
+    } else if (t.forgets_announced_before_us && at && *at < *t.forgets_announced_before_us) {
+        r.list.announced.clear();
+        at.reset();
+    }
+}
+
 // Programs may call the nodes of one set differently: each names them once in a connection.
 void name_set(record_facts& r, const record_terms& t) {
     if (r.list.set != t.set) return;
     if (!t.is_much_later) r.list.names = t.names;
     if (!t.after.empty() && r.list.announced.empty()) r.list.announced = t.after;
+    announce(r, t);
 }
 
 ruled made(const record_facts& none, const record_terms& t) {

@@ -83,6 +83,8 @@ struct record_terms {
     std::string mark{};   ///< Of one that is made to be opened.
     std::chrono::milliseconds quarantine{0};  ///< Of a record that is made or declared.
     std::chrono::milliseconds ttl_max{0};     ///< Likewise; 0: it gets one later.
+    /// An announcement that no program has repeated since, in cluster time, is forgotten.
+    std::optional<std::int64_t> forgets_announced_before_us{};
     /// Only compares the set, and writes nothing: for a client without the restart guard.
     bool only_peeks = false;
     /// Writes nothing, and reads what the record would be worth: for a client that only looks.

@@ -69,6 +69,7 @@ void append_list(std::string& out, const core::list_facts& f, std::int64_t ahead
         append(out, "change", f.is == change::joining ? "joining" : f.closed_for);
     }
     append_known(out, "announced", f.announced);
+    append_known(out, "announced_at", f.announced_at_us, ahead_us);
     append_known(out, "promised", f.promised);
     append_known(out, "accepted", f.accepted);
     if (f.became_us != 0) append(out, "became", f.became_us);
@@ -178,7 +179,7 @@ private:
     }
 
     std::optional<std::int64_t>* number_at(std::string_view name, core::record_facts& r) {
-        const std::array<std::pair<std::string_view, std::optional<std::int64_t>*>, 16> numbers{
+        const std::array<std::pair<std::string_view, std::optional<std::int64_t>*>, 17> numbers{
             {{"since", &since_},
              {"created", &created_},
              {"durable", &durable_},
@@ -194,6 +195,7 @@ private:
              {"lifts", &lifts_},
              {"cluster_since", &r.cluster_since_us},
              {"init", &r.init_us},
+             {"announced_at", &r.list.announced_at_us},
              {"became_cluster", &r.list.became_cluster_us}}};
         for (const auto& [known, at] : numbers) {
             if (known == name) return at;

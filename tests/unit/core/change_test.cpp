@@ -258,6 +258,27 @@ TEST_CASE("of the list that the latest record names only nodes with a record cou
     CHECK(m.waits_for(a).empty());
 }
 
+TEST_CASE("an operator's word that a node is gone stands for its answer") {
+    membership m = joint();
+    read(m, a, std::nullopt);
+    read(m, c, member("S", 0), start + 1s);
+    read(m, d, joining(), start + 1s);
+    CHECK(m.makeable().empty());
+    CHECK(m.waits_for(a) == nodes({b}));
+    m.presume_gone(b);
+    CHECK(m.makeable() == nodes({a}));
+    CHECK(m.waits_for(a).empty());
+    CHECK(m.to_read().empty());
+    SECTION("but not for its own") {
+        membership own = joint();
+        read(own, a, std::nullopt);
+        read(own, c, member("S", 0), start + 1s);
+        read(own, d, joining(), start + 1s);
+        own.presume_gone(a);
+        CHECK(own.makeable().empty());
+    }
+}
+
 TEST_CASE("each change of lists of one to five nodes begins, and mends a node that lost its record") {
     for (std::size_t before = 1; before <= 5; ++before) {
         for (std::size_t after = 1; after <= 5; ++after) {

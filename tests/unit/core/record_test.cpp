@@ -249,6 +249,33 @@ TEST_CASE("a record keeps what the client that named its set calls the nodes") {
     }
 }
 
+TEST_CASE("that a list is to follow is said again, and forgotten where it is not") {
+    constexpr std::int64_t ahead_us = 7;
+    record_terms joint = same();
+    joint.after = "T";
+    record_facts found = stood();
+    found.quarantine = std::chrono::seconds(4);
+    found.offset = core::recorded_offset{ahead_us, 1, now_us - 1};
+    const auto said = core::greeted(found, joint).next.value().list;
+    CHECK(said.announced == "T");
+    CHECK(said.announced_at_us == core::at_writing);
+    found.list.announced = "T";
+    const std::int64_t cluster_us = now_us - ahead_us;
+    for (const auto& [ago_us, is_due] : {std::pair(999'999, false), std::pair(1'000'000, true)}) {
+        found.list.announced_at_us = cluster_us - ago_us;
+        const auto again = core::greeted(found, joint).next.value().list;
+        CHECK((again.announced_at_us == core::at_writing) == is_due);
+    }
+    record_terms old = same();
+    CHECK(core::greeted(found, old).next.value().list.announced == "T");
+    old.forgets_announced_before_us = *found.list.announced_at_us;
+    CHECK(core::greeted(found, old).next.value().list.announced == "T");
+    ++*old.forgets_announced_before_us;
+    const auto forgot = core::greeted(found, old).next.value().list;
+    CHECK(forgot.announced.empty());
+    CHECK_FALSE(forgot.announced_at_us);
+}
+
 TEST_CASE("a client without the guard compares the set and writes nothing") {
     record_terms t = making();
     t.only_peeks = true;

@@ -36,7 +36,7 @@ const std::string least =
 const std::string whole =
     epoch + " run_id=run replid=repl durable=1 since=7 cluster_since=-8 created=5 quarantine=60000" +
     " ttl_max=50000 mark=mark init=9 offset=-1 error=2 seen=3 highest=10 !lift=11 lifts=12 set=3:set names=a,b number=4" +
-    " change=4:t announced=5:u promised=2.x accepted=1.y became=6 became_cluster=-6 history=3=2:s,2=1:r";
+    " change=4:t announced=5:u announced_at=8 promised=2.x accepted=1.y became=6 became_cluster=-6 history=3=2:s,2=1:r";
 
 bool is_readable(const std::string& text) {
     const auto read = wire::read_record_text(text, 1);
@@ -73,6 +73,7 @@ TEST_CASE("a record is written as it was read") {
                                 .is = core::list_facts::change::closed,
                                 .closed_for = "4:t",
                                 .announced = "5:u",
+                                .announced_at_us = 8,
                                 .promised = "2.x",
                                 .accepted = "1.y",
                                 .became_us = 6,
