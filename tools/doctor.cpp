@@ -37,13 +37,25 @@ void add_quorum(const std::vector<node_report>& reports, const client_options& o
                 list_change without, std::string_view list, std::vector<finding>& to) {
     std::size_t nodes = 0;
     std::size_t voting = 0;
+    std::size_t settling = 0;  // since a change of the list
+    std::chrono::milliseconds longest{0};
     for (std::size_t i = 0; i < reports.size(); ++i) {
         if (without != list_change::none && options.nodes[i].change == without) continue;
         ++nodes;
         voting += reports[i].has_vote ? 1U : 0U;
+        const auto left = reports[i].list.settles_in;
+        if (reports[i].has_vote || left.count() == 0) continue;
+        ++settling;
+        longest = std::max(longest, left);
     }
     const std::size_t quorum = redlock::quorum_of(nodes);
     if (voting >= quorum) return;
+    if (voting + settling >= quorum) {
+        to.push_back({"", "list_changes", severity::warning,
+                      "the list was changed lately: programs with this list alone get locks in " +
+                          format_duration(longest) + ", those with the joint list get them now"});
+        return;
+    }
     to.push_back({"", "no_quorum", severity::error,
                   std::to_string(voting) + " of " + std::to_string(nodes) + " nodes" +
                       std::string(list) + " vote, and a lock needs " + std::to_string(quorum) +

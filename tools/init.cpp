@@ -16,13 +16,35 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 namespace redlock::tool {
 
 namespace {
 
+// What a quorum of nodes shows to be held, for the question.
+std::string held_on(const client_options& client) {
+    constexpr std::size_t most = 20;
+    asking by(client);
+    auto [ec, names] =
+        by.wait_for<std::vector<std::string>>([](redlock::client& on, auto handler) {
+            on.async_list(std::string(), std::move(handler));
+        });
+    if (const int status = by.end(success); status != success) throw ending{status};
+    if (ec) return "What is held there can't be told: " + ec.message() + ".\n";
+    if (names.empty()) return {};
+    std::string out = "Held there, or kept, is ";
+    for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
+        out += (i == 0 ? "'" : ", '") + shown(names[i]) + "'";
+    }
+    if (names.size() > most) out += ", and " + std::to_string(names.size() - most) + " more";
+    return out + " (redlock list shows by which programs).\n";
+}
+
 void ask(const client_options& client, bool lowers_fences) {
     confirm("init", "if no program can hold a lock on " + names_of(client),
-            "This declares that no program holds a lock on " + names_of(client) +
+            (::isatty(STDIN_FILENO) != 0 ? held_on(client) : "") +
+                "This declares that no program holds a lock on " + names_of(client) +
                 ",\nnot even one that ran before the nodes last started. If one does, a second "
                 "holder gets in." +
                 (lowers_fences ? "\nFences are lower from then on: a store that remembers a fence "

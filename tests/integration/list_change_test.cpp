@@ -349,7 +349,7 @@ TEST_CASE("the commit gives a node of the new list the record that it has lost",
     CHECK(done.is_complete);
     const record_words record(at.nodes.ask(0).get("redlock:node").value_or(""));
     CHECK(record["number"] == "1");
-    CHECK_FALSE(record["became"].empty());
+    CHECK(record["became"] != "-");
     CHECK(record["since"] != "0");
 }
 
@@ -395,6 +395,10 @@ TEST_CASE("a joining node with a record of another set is named before anything 
 TEST_CASE("a program without the guard is met behind the close", "[list_change]") {
     changing at(4);
     client_options unguarded = at.list({{0, stays}, {1, stays}, {2, stays}}, "unguarded");
+    {
+        blocking_client guarded(unguarded);
+        REQUIRE(comes_true([&] { return guarded.acquire("r", {.ttl = 1s}).has_value(); }));
+    }
     unguarded.guard = restart_guard::off;
     blocking_client old(unguarded);
     REQUIRE(comes_true([&] { return old.acquire("r", {.ttl = 1s}).has_value(); }));
@@ -462,4 +466,77 @@ TEST_CASE("a node that does not list its connections is named, and is no reason 
     CHECK_FALSE(done.error);
     CHECK_FALSE(done.is_complete);
     at.nodes.cont(1);
+}
+
+TEST_CASE("a node that waits for one that is gone gets its record by an operator's word",
+          "[list_change][tool]") {
+    changing at(4);
+    const std::string old = at.file({{0, stays}, {1, stays}, {2, stays}});
+    const std::string joint = at.file({{0, stays}, {1, stays}, {2, leaves}, {3, joins}});
+    CHECK(at.tool({"run", "r", "--", "true"}, old).status == 0);
+    CHECK(at.tool({"run", "--wait", "20s", "r", "--", "true"}, joint).status == 0);
+    at.nodes.kill(1);
+    at.nodes.restart(0, redis_server::data::empty);
+    const auto refused = at.tool({"run", "r", "--", "true"}, old);
+    CHECK(refused.status == 121);
+    CHECK(tells(refused.err, "redlock commit --without n1"));
+    CHECK_FALSE(tells(refused.err, "more;"));
+    CHECK(tells(at.tool({"doctor"}, old).out, "redlock commit --without n1"));
+    CHECK(at.tool({"commit", "--yes", "--without", "n7"}, old).status == 125);
+    SECTION("with the old list alone nothing else is done") {
+        // The remedy that it names helps.
+        CHECK(at.tool({"commit", "--yes", "--without", "n1"}, old).status == 1);
+        CHECK(at.tool({"run", "--wait", "20s", "r", "--", "true"}, old).status == 0);
+        CHECK_FALSE(tells(at.nodes.ask(0).get("redlock:node").value_or(""), "number="));
+    }
+    SECTION("with the joint list the change goes on") {
+        const auto done = at.tool({"commit", "--yes", "--without", "n1"}, joint);
+        INFO(done.err << done.out);
+        CHECK(done.status == 1);
+        CHECK(at.tool({"run", "--wait", "20s", "r", "--", "true"}, joint).status == 0);
+    }
+}
+
+TEST_CASE("a change that was announced and left is forgotten by a program with the old list",
+          "[list_change]") {
+    changing at(4);
+    blocking_client old(at.list({{0, stays}, {1, stays}, {2, stays}}, "old"));
+    REQUIRE(comes_true([&] { return old.acquire("r", {.ttl = 1s}).has_value(); }));
+    const auto is_announced = [&](std::size_t node) {
+        return tells(at.nodes.ask(node).get("redlock:node").value_or(""), "announced=");
+    };
+    {
+        blocking_client joint(
+            at.list({{0, stays}, {1, stays}, {2, leaves}, {3, joins}}, "joint"));
+        REQUIRE(comes_true([&] { return joint.acquire("r", {.ttl = 1s}).has_value(); }));
+        const auto said_at = [&] {
+            const record_words record(at.nodes.ask(0).get("redlock:node").value_or(""));
+            return std::stoll("0" + record["announced_at"]);
+        };
+        const auto first = said_at();
+        REQUIRE(comes_true([&] { return said_at() - first > 2'500'000; }));  // a quarantine
+        for (const std::size_t i : {0, 1, 2}) CHECK(is_announced(i));
+    }
+    CHECK(comes_true([&] { return !is_announced(0) && !is_announced(1) && !is_announced(2); }));
+}
+
+TEST_CASE("after a commit no text names init for what the change itself explains",
+          "[list_change][tool]") {
+    changing at(4);
+    const std::string old = at.file({{0, stays}, {1, stays}, {2, stays}});
+    const std::string joint = at.file({{0, stays}, {1, stays}, {2, leaves}, {3, joins}});
+    const std::string after = at.file({{0, stays}, {1, stays}, {3, stays}});
+    CHECK(at.tool({"run", "r", "--", "true"}, old).status == 0);
+    CHECK(at.tool({"run", "--wait", "20s", "r", "--", "true"}, joint).status == 0);
+    CHECK(at.tool({"commit", "--yes"}, joint).status == 0);
+    const auto early = at.tool({"doctor"}, after);
+    INFO(early.out);
+    CHECK_FALSE(tells(early.out, "redlock init"));
+    CHECK_FALSE(tells(early.out, "nobody"));
+    const auto overlooked = at.tool({"run", "r", "--", "true"}, old);
+    INFO(overlooked.err);
+    CHECK(overlooked.status == 121);
+    CHECK_FALSE(tells(overlooked.err, "redlock init"));
+    CHECK(tells(overlooked.err, "give this program the new list"));
+    CHECK_FALSE(tells(at.tool({"doctor"}, old).out, "redlock init"));
 }
