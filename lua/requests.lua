@@ -69,10 +69,12 @@
 --   that a wake-up will tell of, and which is held for longest, or is the first that is waited for,
 --   from 0; and 2 whether that one lacks a fence:
 --   {2, PTTL, value, fence, before, map, which, lacks}, {3, before, fence, map, which}
--- To extend or hold: 1 where the key is ours for the ttl or longer, 0 where another value is there,
--- else 4 or 5. A key that was gone was taken again under its fence, but for a value that was
--- revoked: then it is -2. To acquire or to extend shortens nothing: a key that would live longer
--- keeps its time. One without expiry gets its ttl: see shared/prolong.lua.
+-- To extend or hold: 1 where the key was ours, and is for the ttl or longer; 0 where another value
+-- is there. A key that is gone is taken again, and the answer is {1, fence} with the fence that
+-- this node had before, 0 where it had none; or it is 4 or 5, or -2 for a value that was revoked. A
+-- reader's key is also gone where others share it: then that fence is what these had to exceed.
+-- To acquire or to extend shortens nothing: a key that would live longer keeps its time. One
+-- without expiry gets its ttl: see shared/prolong.lua.
 -- Both also answer with the status AMNESIAC where the node record is missing or another, or LATE
 -- where the time limit had passed.
 -- To release: 1 if the key was deleted, or will run out, 0 if it holds another value, -1 if there

@@ -247,8 +247,9 @@ local function find_rules(what)
     end
     -- The fence lives as long as the key. Only some renewals prolong it, for those to come, too.
     return function(i, _, value, ttl, ...)
-        local answer, was_gone = rules.extend(i, m, value, ttl, ...)
-        for j = i, answer == 1 and (was_gone or verb == 'hold') and i + m - 1 or 0 do
+        local answer = rules.extend(i, m, value, ttl, ...)
+        local prolongs = is_extended(answer) and (answer ~= 1 or verb == 'hold')
+        for j = i, prolongs and i + m - 1 or 0 do
             prolong(KEYS[2 * j + 1], 6 * ttl)
         end
         return answer

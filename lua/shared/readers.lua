@@ -267,7 +267,11 @@ local function extend_share(i, _, value, ttl, fence)
         return refusal
     end
     local enter = current and join_readers or open_readers
-    return enter(i, set, value, ttl, fence, least, is_missing, until_ms), not until_ms
+    local answer = enter(i, set, value, ttl, fence, least, is_missing, until_ms)
+    if answer == 1 and not until_ms then
+        return {1, is_missing and 0 or base_of(set) or least}
+    end
+    return answer
 end
 
 -- Of those that are left the last one decides for how long the key lives; where none is left it

@@ -119,7 +119,11 @@ local function acquire(i, m, value, ttl, fence, id, ticket, life)
     return answer
 end
 
--- Also returns whether one was gone, and is taken again.
+-- By the answer to an extension.
+local function is_extended(answer)
+    return answer == 1 or type(answer) == 'table' and answer[1] == 1
+end
+
 local function extend(i, m, value, ttl, fence)
     local is_gone = false
     for j = i, i + m - 1 do
@@ -133,9 +137,9 @@ local function extend(i, m, value, ttl, fence)
         end
         is_gone = is_gone or not current
     end
-    local least, is_missing = 0, false
+    local least, is_missing, seen = 0, false, 0
     if is_gone then
-        least, is_missing = fences_to_exceed(i, m)
+        least, is_missing, seen = fences_to_exceed(i, m)
         if not least then
             return is_missing
         end
@@ -145,7 +149,8 @@ local function extend(i, m, value, ttl, fence)
             return refusal
         end
     end
-    return take_keys(i, m, value, ttl, fence, least, is_missing, false), is_gone
+    local answer = take_keys(i, m, value, ttl, fence, least, is_missing, false)
+    return answer == 1 and is_gone and {1, is_missing and 0 or seen} or answer
 end
 
 -- include shared/together.lua

@@ -196,12 +196,13 @@ local function acquire_slot(i, _, value, ttl, fence, slot, k, id, ticket, life)
 end
 
 local function extend_slot(i, _, value, ttl, fence, slot, k)
-    local answer, was_gone = extend(i, 1, value, ttl, fence)
-    local failure = answer == 1 and note_count(KEYS[next_companion], k, now_ms + ttl)
-    if answer == 1 then
+    local answer = extend(i, 1, value, ttl, fence)
+    local is_done = is_extended(answer)
+    local failure = is_done and note_count(KEYS[next_companion], k, now_ms + ttl)
+    if is_done then
         note_prolonged(KEYS[next_companion], slot, now_ms + ttl)
     end
-    return failure or answer, was_gone
+    return failure or answer
 end
 
 local function release_slot(i, _, value, slot, k, fence, id, ticket, life, keep, note, is_long)

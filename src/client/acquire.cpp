@@ -48,13 +48,18 @@ std::shared_ptr<lease_state> keep_lease(client_parts& client, requested_lease re
     assert(request.votes.size() == client.shared.size() && request.begun <= now);
     client.shared.counts().granted.add();
     client.shared.emit(event_of(request, event_kind::granted, severity::debug, now));
+    node_mask granted_by;
+    for (std::size_t i = 0; i < request.votes.size(); ++i) {
+        granted_by.set(i, request.votes[i].answer == vote::granted);
+    }
     auto state = std::allocate_shared<lease_state>(
         recycling_memory<lease_state>(), std::move(request.resource), what.owner, what.fence,
         what.machine.valid_until(), std::move(request.votes), std::move(what.proof),
         std::move(request.several));
     state->home = client.host.home();
+    const core::key_history keys(granted_by, what.left.highest_fence);
     held_lease_ptr lease(new held_lease(client.shared, client.host, state, std::move(what.left),
-                                        what.machine, request.ids));
+                                        keys, what.machine, request.ids));
     lease->take_claim(std::move(what.claim));
     client.host.adopt(std::move(lease));
     return state;
@@ -467,9 +472,10 @@ void acquire_operation::learn_after(std::size_t node, const resp::reply& reply, 
 
 // A node that the quorum did not need.
 void acquire_operation::granted_too(std::size_t node, const resp::reply& reply) {
-    if (!machine_.still_entered().contains(node) || machine_.tries() > 1) return;
     const auto answer = wire::read_acquire(try_.kind(), reply);
-    if (answer.answer == vote::granted && granted_->is_held())
+    if (answer.answer != vote::granted || !granted_->is_held()) return;
+    granted_->held_as->keys().note_holder(node);
+    if (machine_.still_entered().contains(node) && machine_.tries() <= 1)
         granted_->held_as->left().left_queue_of(node);
 }
 

@@ -90,16 +90,22 @@ void engine::adopt(held_lease_ptr what) {
     for (const std::string& resource : what->state().resources()) watched_.changed(resource);
 }
 
-void engine::forget(held_lease& what) noexcept {
-    assert(what.listed_.is_linked() && what.left().kind != nullptr);
+void engine::free_line(held_lease& what) noexcept {
+    if (!what.leave_line()) return;
+    assert(what.left().kind != nullptr);
     const slot_number slot = what.left().slot;
     const std::size_t places =
         core::local_queues::places_of(what.left().kind->is_shared, slot.of);
     for (const std::string& resource : what.state().resources()) {
         local_.freed(resource, places, slot.number);
-        watched_.changed(resource);
     }
     what.end_claim();
+}
+
+void engine::forget(held_lease& what) noexcept {
+    assert(what.listed_.is_linked());
+    free_line(what);
+    for (const std::string& resource : what.state().resources()) watched_.changed(resource);
     what.listed_.unlink();
     ended_leases_.push_back(what);
 }

@@ -111,6 +111,7 @@ private:
     void adopt(held_lease_ptr what) override;
     std::shared_ptr<lease_home> home() const override { return host_->home(); }
     void renew(held_lease& what) override { renewals_.add(what); }
+    void free_line(held_lease& what) noexcept override;
     void forget(held_lease& what) noexcept override;
     void release_in_background(footprint what, bool waits_on, time_point now) override;
 

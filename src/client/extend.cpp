@@ -103,7 +103,23 @@ void extension_round::on_reply(std::size_t node, std::uint32_t tag, const resp::
     const judgement j = client().tracker.judge(node, sent, wire::read_signs(reply), now);
     if (reply.type() == resp::reply_type::error) note(node, wire::read_failure(reply));
     else if (j.against) note(node, j.against->why);
-    cast(*p, node, j.weigh(wire::read_extension(reply)), now);
+    const wire::compare_answer said = wire::read_extension(reply);
+    const wire::compare_answer counted = j.weigh(said);
+    const wire::failure& why = j.against ? j.against->why : counted.why;
+    auto found = core::key_finding::unknown;
+    if (why.answer == vote::quarantine) found = core::key_finding::kept;
+    else if (counted.choice != core::choice::unable) {
+        found = p->lease->keys().find(node, counted.choice, counted.was_free, counted.fence);
+    }
+    if (said.choice == core::choice::yes) note_holder(*p, node, said.was_free);
+    cast(*p, node, counted, now, found);
+}
+
+// Also a node without a vote, which may have one by the next renewal.
+void extension_round::note_holder(part& p, std::size_t node, bool was_free) const {
+    p.holders.insert(node);
+    p.lease->keys().note_holder(node);
+    if (was_free && fence_) p.lease->keys().note_taken(fence_->fence);
 }
 
 void extension_round::on_failure(std::size_t node, std::uint32_t tag, const wire::failure& why,
@@ -156,12 +172,14 @@ bool extension_round::write_again(std::size_t, std::uint32_t tag, wire::request&
 }
 
 void extension_round::cast(part& p, std::size_t node, const wire::compare_answer& answer,
-                           time_point now) {
+                           time_point now, core::key_finding found) {
+    const std::uint64_t refused = answer.choice == core::choice::no ? answer.fence : 0;
     switch (answer.is_revoked ? machine_.revoke(p.index)
-                              : machine_.cast(p.index, node, answer.choice, answer.fence, now,
+                              : machine_.cast(p.index, node, answer.choice, found, refused, now,
                                               p.lease->machine().valid_until())) {
         case core::extension::verdict::open: return;
         case core::extension::verdict::extended:
+            p.lease->keys().note_extended(p.holders);
             if (!p.lease->extended(machine_.sent(), machine_.valid_until(p.index),
                                    machine_.new_ttl(p.index))) {
                 return end(p, errc::lost, now);

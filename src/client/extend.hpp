@@ -66,6 +66,7 @@ private:
         held_lease_ptr lease;
         std::size_t index;       // in the machine
         bool prolongs_fence = false;
+        node_mask holders;       // have said that they have the key
     };
 
     void on_reply(std::size_t node, std::uint32_t tag, const resp::reply& reply,
@@ -84,7 +85,9 @@ private:
     void note(std::size_t node, const wire::failure& why);
     /// Why nodes did not extend, in the latest round: their own words, where they said any.
     std::string reasons() const;
-    void cast(part& p, std::size_t node, const wire::compare_answer& answer, time_point now);
+    void note_holder(part& p, std::size_t node, bool was_free) const;
+    void cast(part& p, std::size_t node, const wire::compare_answer& answer, time_point now,
+              core::key_finding found = core::key_finding::unknown);
     void end(part& p, error_code outcome, time_point now);
     void go_on(time_point now);
     void finish(time_point sent, time_point now);

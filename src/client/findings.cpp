@@ -120,7 +120,7 @@ wire::acquire_answer judgement::weigh(wire::acquire_answer answer) const {
     return answer;
 }
 
-// The next round has to propose a fence above the one that the node answered.
+// The next round has to propose a fence above the one that a node answered which refused.
 wire::compare_answer judgement::weigh(wire::compare_answer answer) const {
     if (answer.fence != 0 && !believes(answer.fence + 1)) answer = {};
     if (!is_vote()) answer.choice = core::choice::unable;

@@ -142,11 +142,13 @@ std::stop_token loss_bell::token() {
 }
 
 held_lease::held_lease(context& shared, lease_keeper& keeper, std::shared_ptr<lease_state> state,
-                       footprint left, core::renewal machine, event_ids ids)
+                       footprint left, core::key_history keys, core::renewal machine,
+                       event_ids ids)
     : shared_(&shared),
       keeper_(&keeper),
       state_(std::move(state)),
       left_(std::move(left)),
+      keys_(keys),
       machine_(machine),
       ids_(ids) {
     assert(state_ && left_.kind != nullptr && !machine.is_lost());
@@ -258,6 +260,7 @@ void held_lease::lose(time_point now) {
     lost.error = errc::lost;
     lost.detail = detail;
     shared_->emit(lost);
+    if (why == loss::taken) keeper_->free_line(*this);
     // The keys stay while the holder winds up: nobody else may enter before it is done, or the
     // validity is over.
     rearm();

@@ -268,6 +268,8 @@ public:
     virtual void renew(held_lease& what) = 0;
     /// The lease has ended, and leaves the client's list.
     virtual void forget(held_lease& what) noexcept = 0;
+    /// Acquires of this client may ask the nodes for its resources from now on, also for its owner.
+    virtual void free_line(held_lease& what) noexcept = 0;
     /// Removes what an attempt or a lease left on the nodes; nobody waits for the answers. With
     /// `waits_on` it stays in the nodes' queues.
     virtual void release_in_background(footprint what, bool waits_on, time_point now) = 0;
@@ -302,7 +304,7 @@ class held_lease final
 public:
     /// `ids`: of the operation that was granted it.
     held_lease(context& shared, lease_keeper& keeper, std::shared_ptr<lease_state> state,
-               footprint left, core::renewal machine, event_ids ids);
+               footprint left, core::key_history keys, core::renewal machine, event_ids ids);
 
     /// What is, or may be, of it on the nodes.
     footprint& left() noexcept { return left_; }
@@ -323,6 +325,8 @@ public:
     const core::renewal& machine() const noexcept { return machine_; }
     /// The fence by which nodes refused to take its key again.
     core::refused_fence& refused() noexcept { return refused_; }
+    /// Which nodes have its key, as far as they have said.
+    core::key_history& keys() noexcept { return keys_; }
     /// Of this lease, about what began at `begin`.
     event event_of(event_kind kind, severity how, time_point begin, time_point now) const noexcept;
     bool is_over() const noexcept { return over_ || machine_.is_lost(); }
@@ -338,6 +342,8 @@ public:
     void begin();
     /// Notes whether the list of due renewals has it. Returns what was noted before.
     bool set_due(bool is_due) noexcept { return std::exchange(is_due_, is_due); }
+    /// From now on it keeps no acquire of this client waiting. Returns whether it did before.
+    bool leave_line() noexcept { return std::exchange(is_in_line_, false); }
     /// False where it is too late: the loss is about to be reported. `new_ttl`: the holder's, if
     /// the holder extended the lease.
     bool extended(time_point sent, time_point until, std::optional<duration> new_ttl);
@@ -375,6 +381,7 @@ private:
     lease_keeper* keeper_;
     std::shared_ptr<lease_state> state_;
     footprint left_;
+    core::key_history keys_;
     core::renewal machine_;
     core::refused_fence refused_;
     rare<std::string> said_;    // by the nodes, since they last renewed it
@@ -384,6 +391,7 @@ private:
     bool over_ = false;         // then it is in nobody's list, and has no timer
     bool counted_out_ = false;  // among the leases that ended: also one that was lost
     bool is_due_ = false;       // as the list of due renewals noted it
+    bool is_in_line_ = true;    // this client's acquires of its resources wait for it
     bool is_turning_ = false;  // from a writer's into a reader's
     boost::intrusive::list<dependent,
                            boost::intrusive::member_hook<dependent, list_hook, &dependent::listed_>,

@@ -8,18 +8,51 @@
 
 namespace redlock::core {
 
+key_finding key_history::find(std::size_t node, choice c, bool was_free,
+                              std::uint64_t seen_fence) const noexcept {
+    assert(c != choice::unable && c != choice::pending);
+    if (c == choice::yes && !was_free) return key_finding::kept;
+    const bool is_others = seen_fence == 0 || seen_fence > fence_;
+    return was_free && is_others && holders_.contains(node) ? key_finding::passed_on
+                                                            : key_finding::gone;
+}
+
 extension::verdict extension::decide(verdict v, error_code why) noexcept {
     state_ = v;
     reason_ = why;
     return v;
 }
 
+void extension::note(std::size_t node, key_finding found) noexcept {
+    const bool is_gone = found == key_finding::gone || found == key_finding::passed_on;
+    pending_.erase(node);
+    kept_.set(node, found == key_finding::kept);
+    gone_.set(node, is_gone);
+    was_passed_on_ = was_passed_on_ || found == key_finding::passed_on;
+}
+
+// Those that do not answer may have granted it, too.
+bool extension::may_be_over() const noexcept {
+    const node_lists& lists = tally_.lists();
+    return lists.is_majority_of_any(gone_) ||
+           (was_passed_on_ && lists.is_majority_of_any(lists.all() - kept_ - pending_));
+}
+
+// It may turn out to be over when the others have answered.
+bool extension::is_in_doubt() const noexcept {
+    const node_lists& lists = tally_.lists();
+    return !gone_.empty() && !pending_.empty() && lists.is_majority_of_any(lists.all() - kept_);
+}
+
 extension::verdict extension::cast(std::size_t node, choice c, time_point now,
-                                   time_point old_valid_until) noexcept {
+                                   time_point old_valid_until, key_finding found) noexcept {
     if (state_ != verdict::open || !tally_.cast(node, c)) return state_;
+    note(node, found);
     // A key that outlived its lease by a node's clock must not bring the lease back to life.
     if (now >= old_valid_until) return decide(verdict::failed, errc::lost);
+    if (may_be_over()) return decide(verdict::failed, errc::not_held);
     if (tally_.has_won()) {
+        if (is_in_doubt()) return state_;
         if (now < valid_until_) return decide(verdict::extended, {});
         return decide(verdict::failed, errc::validity_exhausted);
     }
@@ -69,8 +102,8 @@ extension_rounds::fence_bounds extension_rounds::begin(const node_lists& nodes, 
 }
 
 extension::verdict extension_rounds::cast(lease_index i, std::size_t node, choice c,
-                                          std::uint64_t seen_fence, time_point now,
-                                          time_point old_valid_until) noexcept {
+                                          key_finding found, std::uint64_t seen_fence,
+                                          time_point now, time_point old_valid_until) noexcept {
     assert(i < leases_.size());
     lease& l = leases_[i];
     l.seen_fence = std::max(l.seen_fence, seen_fence);
@@ -79,7 +112,7 @@ extension::verdict extension_rounds::cast(lease_index i, std::size_t node, choic
     if (l.is != state::open) return extension::verdict::open;
     assert(l.count && open_ > 0);
     if (c == choice::no && seen_fence != 0) c = choice::stale;
-    const auto v = l.count->cast(node, c, now, old_valid_until);
+    const auto v = l.count->cast(node, c, now, old_valid_until, found);
     if (v != extension::verdict::again) return v;
     l.is = state::again;
     --open_;

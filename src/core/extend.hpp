@@ -18,6 +18,38 @@
 
 namespace redlock::core {
 
+/// What a node's answer to an extension shows of the key.
+enum class key_finding : std::uint8_t {
+    unknown,    ///< No answer, or none that counts.
+    kept,       ///< The node can have granted the key to no other lease: it has it, or no vote.
+    gone,       ///< It may vote, and did not have the key.
+    passed_on,  ///< As `gone`. It had the key before, and another client has been there since.
+};
+
+/// A node that may vote and has lost the key lost it by hand, or to an eviction. Another lease may
+/// have been granted there since, and have ended: then this one must not go on after it. The fence
+/// of a node that had the key shows whether another client was there.
+class key_history {
+public:
+    key_history(node_mask holders, std::uint64_t fence) noexcept
+        : holders_(holders), fence_(fence) {}
+
+    /// A node that may vote answered: `c` is not `unable`. `was_free`: the key was gone there, and
+    /// `seen_fence` is the fence that the node had then; 0: it had none.
+    key_finding find(std::size_t node, choice c, bool was_free,
+                     std::uint64_t seen_fence) const noexcept;
+    /// The node has the key.
+    void note_holder(std::size_t node) noexcept { holders_.insert(node); }
+    /// The node was free, and took the key again under that fence.
+    void note_taken(std::uint64_t fence) noexcept { fence_ = std::max(fence_, fence); }
+    /// A round prolonged the lease: so far these nodes have said yes to it.
+    void note_extended(node_mask holders) noexcept { holders_ = holders; }
+
+private:
+    node_mask holders_;    // when the lease was last prolonged, or since
+    std::uint64_t fence_;  // the highest under which a node took the key
+};
+
 /// Prolonged once a quorum said so while the old validity still stood; the new validity counts from
 /// the instant at which this round was sent. Otherwise the old validity stands.
 ///
@@ -25,6 +57,10 @@ namespace redlock::core {
 /// such nodes could complete the quorum under a higher fence, another round follows, once. But only
 /// when it is certain that no quorum denies the lease: otherwise another client may have held the
 /// lock in between, under a higher fence, and the lease must not come back.
+///
+/// Nor where the nodes that did not keep the key could have granted it to another client: a quorum
+/// of them lost it; or one shows that another client was there, and those that kept it are too few
+/// to have prevented a quorum. As long as other nodes may show that, the count waits for them.
 class extension {
 public:
     enum class verdict : std::uint8_t { open, extended, failed, again };
@@ -39,7 +75,8 @@ public:
 
     /// `old_valid_until` is the validity that stands at `now`: another round may have moved it.
     /// Votes after the verdict change nothing.
-    verdict cast(std::size_t node, choice c, time_point now, time_point old_valid_until) noexcept;
+    verdict cast(std::size_t node, choice c, time_point now, time_point old_valid_until,
+                 key_finding found = key_finding::unknown) noexcept;
     /// A node says that the lease was revoked: that alone ends it. (What a node notes of that does
     /// not last, and could run out there before a quorum has it.)
     verdict revoke() noexcept;
@@ -51,17 +88,24 @@ public:
     }
 
     verdict state() const noexcept { return state_; }
-    /// not_held: a quorum says that the key is not ours, or it was revoked; no_quorum: too few
-    /// answered; lost: the old validity ended first; validity_exhausted: the new one had ended
-    /// already.
+    /// not_held: a quorum says that the key is not ours, it was revoked, or another lease may have
+    /// been granted since; no_quorum: too few answered; lost: the old validity ended first;
+    /// validity_exhausted: the new one had ended already.
     error_code reason() const noexcept { return reason_; }
     time_point sent() const noexcept { return sent_; }
     time_point valid_until() const noexcept { return valid_until_; }
 
 private:
     verdict decide(verdict v, error_code why) noexcept;
+    void note(std::size_t node, key_finding found) noexcept;
+    bool may_be_over() const noexcept;
+    bool is_in_doubt() const noexcept;
 
     tally tally_;
+    node_mask pending_ = tally_.lists().all();
+    node_mask kept_;            // as `key_finding`
+    node_mask gone_;            // those that are `passed_on`, too
+    bool was_passed_on_ = false;
     time_point sent_;
     time_point valid_until_;
     bool is_last_;       // then `again` is no verdict
@@ -145,12 +189,14 @@ public:
     /// How many leases the present round is still about.
     std::size_t open() const noexcept { return open_; }
 
-    /// A node answered for one lease. `seen_fence`: the highest fence that it has seen, where that
-    /// alone made it refuse; 0 otherwise. It counts also where the lease is not open any more.
+    /// A node answered for one lease, and `found` is what that shows. `seen_fence`: the highest
+    /// fence that it has seen, where that alone made it refuse; 0 otherwise. It counts also where
+    /// the lease is not open any more.
     /// `old_valid_until` is the validity that stands at `now`. After `extended` and `failed` the
     /// caller calls `end`.
-    extension::verdict cast(lease_index lease, std::size_t node, choice c, std::uint64_t seen_fence,
-                            time_point now, time_point old_valid_until) noexcept;
+    extension::verdict cast(lease_index lease, std::size_t node, choice c, key_finding found,
+                            std::uint64_t seen_fence, time_point now,
+                            time_point old_valid_until) noexcept;
     /// A node says that the lease was revoked. As `cast`; also where the lease waits for another
     /// round.
     extension::verdict revoke(lease_index lease) noexcept;

@@ -172,10 +172,13 @@ compare_answer read_extension(const resp::reply& reply) {
         if (reply.integer() == -2) return {.choice = core::choice::no, .is_revoked = true};
     }
     if (auto why = read_rule_refusal(reply)) return {.why = *why};
-    const bool is_stale = reply[0].type() == resp::reply_type::integer && reply[0].integer() == 4;
-    if (!is_stale) return {.why = read_failure(reply)};
+    const bool is_pair = reply.size() == 2 && reply[0].type() == resp::reply_type::integer;
+    const auto what = is_pair ? reply[0].integer() : -1;
+    if (what != 1 && what != 4) return {.why = read_failure(reply)};
     const std::int64_t seen = std::max<std::int64_t>(reply[1].integer(), 0);
-    return {.choice = core::choice::no, .fence = static_cast<std::uint64_t>(seen)};
+    return {.choice = what == 1 ? core::choice::yes : core::choice::no,
+            .was_free = true,
+            .fence = static_cast<std::uint64_t>(seen)};
 }
 
 using std::chrono::milliseconds;

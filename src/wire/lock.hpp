@@ -87,7 +87,9 @@ acquire_answer read_acquire(const lock_kind& kind, const resp::reply& reply);
 struct compare_answer {
     core::choice choice = core::choice::unable;
     failure why{};  // when unable
-    /// From an extension, where the node refused the fence: the highest that it has seen.
+    /// From an extension: the key was gone. Yes: the node took it again; no: it refused the fence.
+    bool was_free = false;
+    /// Then the highest fence that the node had seen by then; 0: none was there.
     std::uint64_t fence = 0;
     /// From an extension: an operator took the key from the lease, or another process released it.
     bool is_revoked = false;

@@ -14,6 +14,7 @@
 
 using namespace redlock;
 using namespace std::chrono_literals;
+using fakes::ending_ptr;
 using fakes::mode;
 using fakes::world;
 
@@ -221,6 +222,16 @@ void outrun(world& w, std::size_t node, const std::string& name, duration ahead)
     n.put(wire::fence_key("", name), std::to_string(us), time_point::max());
 }
 
+/// A lease whose key one node never had: another client had it there meanwhile. Since then that
+/// one's tries have raised the fence.
+ending_ptr granted_but_on(world& w, std::size_t node, duration ahead, acquire_options how,
+                          const std::string& name = "r") {
+    w.nodes[node].put(name, world::elsewhere, time_point::max());
+    auto e = w.granted(name, how);
+    outrun(w, node, name, ahead);
+    return e;
+}
+
 /// A client that does so every 50 ms for as long as the key is gone.
 void rival(world& w, std::size_t node, const std::string& name, duration ahead) {
     if (!w.nodes[node].keys(w.now).contains(name)) outrun(w, node, name, ahead);
@@ -259,22 +270,21 @@ TEST_CASE("a node whose fence ran ahead takes the key again before another node 
 }
 
 TEST_CASE("the holder's extension takes the key again above a fence that ran ahead, at once") {
-    // A node that has not answered may still deny the lease.
-    const auto [how, first_round] =
+    // A node that has not answered may still deny the lease, in either round.
+    const auto [how, a_round] =
         GENERATE(table<mode, duration>({{mode::mute, 50ms}, {mode::refuses, 200us}}));
     world w(fakes::fenced_options_for(3));
     w.connected();
-    const auto e = w.granted("r", {.ttl = 5s, .renew = false});
+    const auto e = granted_but_on(w, 0, 5s, {.ttl = 5s, .renew = false});
     const auto fence = e->held.fence();
-    outrun(w, 0, "r", 5s);
     w.set_mode(1, how);
     const auto sent = w.now;
     const auto x = w.extend(e->held, 30s);
     REQUIRE(w.run_until_over(*x));
     CHECK(x->outcomes == std::vector<error_code>{error_code()});
-    CHECK(w.now - sent == first_round + 200us);
+    CHECK(w.now - sent == 2 * a_round);
     // The validity counts from the second round, which a quorum answered.
-    CHECK(e->held.valid_until() == sent + first_round + 30s - 302ms);
+    CHECK(e->held.valid_until() == sent + a_round + 30s - 302ms);
     CHECK(e->held.fence() == fence);
     CHECK(w.nodes[0].keys(w.now).contains("r"));
 }
@@ -282,10 +292,9 @@ TEST_CASE("the holder's extension takes the key again above a fence that ran ahe
 TEST_CASE("the second round passes a rival that raises the fence while the first is under way") {
     world w(fakes::fenced_options_for(3));
     w.connected();
-    const auto e = w.granted("r", {.ttl = 5s, .renew = false});
-    w.set_mode(1, mode::mute);
     // Its clock is ahead, and it tries between the two rounds as well.
-    outrun(w, 0, "r", 400ms);
+    const auto e = granted_but_on(w, 0, 400ms, {.ttl = 5s, .renew = false});
+    w.set_mode(1, mode::mute);
     w.after(40ms, [&] { outrun(w, 0, "r", 400ms); });
     const auto x = w.extend(e->held, 30s);
     REQUIRE(w.run_until_over(*x));
@@ -296,9 +305,8 @@ TEST_CASE("the second round passes a rival that raises the fence while the first
 TEST_CASE("only leases whose fence was refused are sent again, and once only") {
     world w(fakes::fenced_options_for(3));
     w.connected();
-    const auto a = w.granted("a", {.ttl = 3s});
+    const auto a = granted_but_on(w, 0, 5s, {.ttl = 3s}, "a");
     const auto b = w.granted("b", {.ttl = 3s});
-    outrun(w, 0, "a", 5s);
     w.set_mode(1, mode::refuses);
     w.run_for(1100ms);
     const auto sent = extensions(w, 2);
@@ -314,7 +322,7 @@ TEST_CASE("only leases whose fence was refused are sent again, and once only") {
 TEST_CASE("a rival that is always faster costs one more round for each try") {
     world w(fakes::fenced_options_for(3));
     w.connected();
-    const auto e = w.granted("r", {.ttl = 3s});
+    const auto e = granted_but_on(w, 0, 8s, {.ttl = 3s});
     w.set_mode(1, mode::refuses);
     std::int64_t raised = 0;
     w.nodes[0].instead = [&](const fakes::command& c) -> std::optional<std::string> {
@@ -365,8 +373,7 @@ TEST_CASE("an extension that is cancelled between its rounds sends no second one
     for (std::size_t k = 0; k < 12; ++k) {
         world w(fakes::fenced_options_for(3));
         w.connected();
-        const auto e = w.granted("r", {.ttl = 5s, .renew = false});
-        outrun(w, 0, "r", 5s);
+        const auto e = granted_but_on(w, 0, 5s, {.ttl = 5s, .renew = false});
         w.set_mode(1, mode::mute);
         const auto x = w.extend(e->held, 10s);
         for (std::size_t i = 0; i < k && !x->is_over(); ++i) w.turn();
@@ -381,4 +388,162 @@ TEST_CASE("an extension that is cancelled between its rounds sends no second one
         w.run_for(5s);
         CHECK(w.ours("r") == 0);
     }
+}
+
+namespace {
+
+/// As an operator does who deletes keys by hand: the fences stay.
+void delete_on(world& w, std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i) w.nodes[i].remove("r");
+}
+
+/// Another client acquires on those nodes, works, and releases, so that a fence above all others is
+/// left behind.
+void come_and_go(world& w, std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i) outrun(w, i, "r", 1ms);
+}
+
+struct deletion {
+    explicit deletion(std::size_t nodes = 3) : w(fakes::fenced_options_for(nodes)) {
+        w.connected();
+        held = w.granted("r", {.ttl = 3s});
+        w.run_for(10ms);
+        lost = w.lost(held->held);
+    }
+    /// Until every key that the lease may have taken again was renewed or is gone.
+    void run() { w.run_for(1500ms); }
+    bool is_taken() const { return lost->is_over() && lost->lost_for == loss::taken; }
+
+    world w;
+    ending_ptr held;
+    ending_ptr lost;
+};
+
+}  // namespace
+
+TEST_CASE("a lease whose keys were deleted by hand is taken, with another client since or not") {
+    deletion d;
+    const bool has_fence = GENERATE(true, false);
+    delete_on(d.w, 0, 3);
+    if (has_fence) come_and_go(d.w, 0, 3);
+    const auto until = d.held->held.valid_until();
+    d.run();
+    CHECK(d.is_taken());
+    CHECK_FALSE(d.held->held);
+    CHECK(d.held->held.valid_until() == until);
+    // What it took again keeps others out while its holder winds up, and is given back.
+    CHECK(d.w.now < until);
+    d.w.run_for(until - d.w.now + 5ms);
+    CHECK(d.w.ours("r") == 0);
+    CHECK(d.w.granted("r")->outcome() == error_code());
+}
+
+TEST_CASE("a deletion on one node costs no lease, unless another client was there and one is hung") {
+    deletion d;
+    delete_on(d.w, 0, 1);
+    SECTION("nobody was there") {
+        if (GENERATE(true, false)) d.w.set_mode(1, mode::mute);
+        d.run();
+        CHECK(d.held->held);
+        CHECK(d.w.nodes[0].keys(d.w.now).contains("r"));
+    }
+    SECTION("a client tried in vain") {
+        come_and_go(d.w, 0, 1);
+        d.run();
+        CHECK(d.held->held);
+        CHECK(d.w.nodes[0].keys(d.w.now).contains("r"));
+    }
+    SECTION("that client may have had a quorum with the hung node") {
+        come_and_go(d.w, 0, 1);
+        d.w.set_mode(1, mode::mute);
+        d.run();
+        CHECK(d.is_taken());
+    }
+    SECTION("all of the resource was deleted, and its fence with it") {
+        d.w.nodes[0].remove(wire::fence_key("", "r"));
+        d.w.set_mode(1, mode::mute);
+        d.run();
+        CHECK(d.is_taken());
+    }
+}
+
+TEST_CASE("a node in quarantine had no vote for the client that another node shows") {
+    deletion d;
+    d.w.crash(1, fakes::redis_model::data::lost);
+    d.w.run_for(100ms);
+    delete_on(d.w, 0, 1);
+    come_and_go(d.w, 0, 1);
+    d.run();
+    CHECK(d.held->held);
+    CHECK(d.w.ours("r") == 3);
+}
+
+TEST_CASE("a lease whose key one of two nodes lost stands, one of the only node's is taken") {
+    const std::size_t nodes = GENERATE(1U, 2U);
+    deletion d(nodes);
+    delete_on(d.w, 0, 1);
+    come_and_go(d.w, 0, 1);
+    d.run();
+    CHECK(d.is_taken() == (nodes == 1));
+    CHECK(d.w.ours("r") == nodes);
+}
+
+TEST_CASE("nodes that come back empty, one at a time, cost no lease though others raise fences") {
+    const std::size_t nodes = GENERATE(3U, 4U, 5U);
+    world w(fakes::fenced_options_for(nodes, 4s));
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 3s});
+    for (std::size_t node = 0; node < nodes; ++node) {
+        w.crash(node, fakes::redis_model::data::lost);
+        for (int i = 0; i < 100; ++i) {
+            w.run_for(50ms);
+            if (!w.nodes[node].keys(w.now).contains("r")) outrun(w, node, "r", 1s);
+        }
+    }
+    CHECK(e->held);
+    CHECK(w.engine->stats().lost == 0);
+    CHECK(w.count(event_kind::renewal_failed) == 0);
+}
+
+TEST_CASE("without the guard a node that comes back empty may have granted the key") {
+    auto options = fakes::fenced_options_for(3);
+    options.guard = restart_guard::off;
+    world w(options);
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 3s});
+    const auto lost = w.lost(e->held);
+    w.run_for(10ms);
+    w.crash(0, fakes::redis_model::data::lost);
+    SECTION("where the others kept it the lease stands") {
+        w.run_for(1500ms);
+        CHECK(e->held);
+        CHECK(w.ours("r") == 3);
+    }
+    SECTION("with one that is hung it may have been a quorum") {
+        w.set_mode(1, mode::mute);
+        w.run_for(1500ms);
+        REQUIRE(lost->is_over());
+        CHECK(lost->lost_for == loss::taken);
+    }
+}
+
+TEST_CASE("a lease by several resources, a slot or a share is taken as others are") {
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    ending_ptr e;
+    std::string key = "r";
+    SECTION("several") { w.run_until_over(*(e = w.acquire_all({"r", "s"}, {.ttl = 3s}))); }
+    SECTION("a slot") {
+        e = w.granted("r", {.ttl = 3s, .slots = 1});
+        key = "r#0";
+    }
+    SECTION("a share") { e = w.granted("r", {.ttl = 3s, .mode = lock_mode::shared}); }
+    const auto lost = w.lost(e->held);
+    w.run_for(10ms);
+    for (std::size_t i = 0; i < 2; ++i) w.nodes[i].remove(key);
+    w.run_for(1500ms);
+    REQUIRE(lost->is_over());
+    CHECK(lost->lost_for == loss::taken);
+    w.run_for(5s);
+    CHECK(w.ours(key) == 0);
 }

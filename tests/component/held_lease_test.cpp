@@ -267,7 +267,7 @@ TEST_CASE("a lease that waits for room among the renewals is not renewed twice i
     w.run_until_over(*x);
     REQUIRE(x->outcome() == error_code());
     w.run_for(340ms);  // it is due again
-    for (auto& n : w.nodes) n.remove("r");
+    w.nodes[0].remove("r");
     w.nodes[0].seen.clear();
     under_way.leave();
     w.inspect("anything");  // due renewals are sent at the end of a turn
@@ -293,10 +293,10 @@ TEST_CASE("where the scripts are gone a renewal goes out again for the leases th
     w.run_for(20ms);
     for (auto& n : w.nodes) {
         n.flush_scripts();
-        n.remove("a");  // what is taken again is seen
-        n.remove("b");
         n.seen.clear();
     }
+    w.nodes[0].remove("a");  // what is taken again is seen
+    w.nodes[0].remove("b");
     const auto due = state_of(a->held)->held_as->machine().deadline();
     REQUIRE(state_of(b->held)->held_as->machine().deadline() == due);
     w.run_for(due - w.now + 2ms);  // the renewal of both is on its way

@@ -172,12 +172,21 @@ TEST_CASE("a reader loses its lease where another has the keys, and takes back w
         CHECK(w.nodes[1].keys(w.now).at("r").value == world::elsewhere);
         CHECK_FALSE(w.nodes[2].keys(w.now).contains("r"));  // run out
     }
-    SECTION("the keys are gone: both take them again under their fences") {
-        for (auto& node : w.nodes) node.remove("r");
+    SECTION("the key is gone on one: both take it again under their fences") {
+        w.nodes[0].remove("r");
         w.run_for(20s);
         CHECK(a->held);
         CHECK(b->held);
         CHECK(readers_on_all(w) == std::vector<std::size_t>{2, 2, 2});
+    }
+    SECTION("the keys are gone: a writer may have come and gone") {
+        const auto lost = w.lost(a->held);
+        for (auto& node : w.nodes) node.remove("r");
+        w.run_for(20s);
+        CHECK(lost->lost_for == loss::taken);
+        CHECK_FALSE(a->held);
+        CHECK_FALSE(b->held);
+        CHECK(readers_on_all(w) == std::vector<std::size_t>{0, 0, 0});
     }
     SECTION("a node is back empty") {
         w.crash(1, redis_model::data::lost);

@@ -318,10 +318,10 @@ TEST_CASE("a reader's lease is prolonged only where it has the key", "[scripts]"
         n.be_shared();
         CHECK(n.extend_share(others, 100) == "{4 100}");
         CHECK(n.readers() == "base=100 A+10000 B+20000");
-        CHECK(n.extend_share(others, 101) == "1");
+        CHECK(n.extend_share(others, 101) == "{1 100}");  // which all exceed
         CHECK(n.readers() == "base=100 A+10000 B+20000 C+30000");
         CHECK(n.get("F") == "102");
-        CHECK(n.extend_share("DDDDDDDDDDDDDDDDDDDDDD@d", 103) == "1");
+        CHECK(n.extend_share("DDDDDDDDDDDDDDDDDDDDDD@d", 103) == "{1 100}");
         CHECK(n.get("F") == "103");
     }
     SECTION("a writer's key, also where the set still names it") {
@@ -338,7 +338,7 @@ TEST_CASE("a reader's lease is prolonged only where it has the key", "[scripts]"
         n.del("K");
         CHECK(n.extend_share(ours, 102) == "{4 102}");
         CHECK_FALSE(n.exists("K"));
-        CHECK(n.extend_share(ours, 103) == "1");
+        CHECK(n.extend_share(ours, 103) == "{1 102}");
         CHECK(n.get("K") == marker);
         CHECK(n.get("F") == "103");
         CHECK(n.readers() == "base=102 A+30000");

@@ -250,8 +250,8 @@ TEST_CASE("each request of a call has an answer of its own, in their order", "[s
                as_waiter(to_acquire("held", now_us), {"a:1", 1})});
     CHECK(n.each_rounded() ==
           std::vector<std::string>{"1", "{2 -1 " + theirs + " 0 0}", "{4 " + text(now_us) + "}",
-                                   "{5 " + text(now_us) + "}", "1", "0", "-1", "1", "0", "1", "-1",
-                                   "{2 -1 " + theirs + " 0 0}"});
+                                   "{5 " + text(now_us) + "}", "1", "0", "-1", "1", "0", "{1 0}",
+                                   "-1", "{2 -1 " + theirs + " 0 0}"});
     CHECK(n.get("free") == ours);
     CHECK(n.get("free:F") == text(now_us));
     CHECK(n.get("held") == theirs);
@@ -524,7 +524,7 @@ TEST_CASE("a value that another process released takes its key no more", "[scrip
     CHECK(n.request({extension}, {.clock_us = now_us + 59'999'000}) == "-2");
     CHECK_FALSE(n.exists("K"));
     extension.fence = text(now_us + 61'000'000);
-    CHECK(n.request({extension}, {.clock_us = now_us + 60'000'000}) == "1");
+    CHECK(n.request({extension}, {.clock_us = now_us + 60'000'000}) == "{1 0}");
 }
 
 TEST_CASE("each lease that is noted as released is forgotten by itself, while others follow",
@@ -572,7 +572,7 @@ TEST_CASE("a lease may begin, be prolonged and end in one call", "[scripts]") {
     }
     SECTION("be prolonged after its end: it begins again under its fence") {
         n.take("K", ours, 300s);
-        CHECK(n.request({to_release("K"), to_extend("K", now_us)}) == "{1 1}");
+        CHECK(n.request({to_release("K"), to_extend("K", now_us)}) == "{1 {1 0}}");
         CHECK(n.get("K") == ours);
         CHECK(n.lives("K", 30s));
         CHECK(n.get("F") == text(now_us));
@@ -591,7 +591,7 @@ TEST_CASE("a key of another type spoils no other request of the call", "[scripts
     SECTION("extensions") {
         n.take("a", ours, 10s);
         CHECK(n.request({to_extend("a", now_us), to_extend("b", now_us), to_extend("c", now_us)}) ==
-              "{1 !FOREIGN 1}");
+              "{1 !FOREIGN {1 0}}");
         CHECK(n.pttl("a") > 20s);
         CHECK(n.get("c") == ours);
     }

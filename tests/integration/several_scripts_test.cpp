@@ -255,7 +255,8 @@ TEST_CASE("several are prolonged as one", "[scripts]") {
           "{4 " + text(first_fence) + "}");
     CHECK_FALSE(n.exists("L"));
     for (const std::string key : {"K", "M"}) CHECK(n.lives(key, 30s));  // refused: not prolonged
-    CHECK(n.ask(together_with(to_extend("K", first_fence + 1, ours, 60'000), {"L", "M"})) == "1");
+    CHECK(n.ask(together_with(to_extend("K", first_fence + 1, ours, 60'000), {"L", "M"})) ==
+          "{1 " + text(first_fence) + "}");
     CHECK(n.get("L") == ours);
     // One that is somebody else's leaves the strangers as they are.
     n.set("M", theirs);

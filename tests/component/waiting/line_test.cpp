@@ -94,6 +94,44 @@ TEST_CASE("a waiter behind a lease that its client detached is granted when the 
     CHECK(calls_in_all(w, ask::acquire) == before + 6);
 }
 
+TEST_CASE("a lease that an operator took keeps no acquire of its own client waiting") {
+    world w(fenced_options_for(3));
+    w.connected();
+    const owner_id mine{{1, 2, 3}};
+    const auto holder = w.granted("r", {.ttl = 10s, .wait = 1s, .owner = mine});
+    REQUIRE(holder->held);
+    const auto lost = w.lost(holder->held);
+    const auto waiter = w.acquire("r", {.wait = 30s});
+    const auto shown = w.inspect("r");
+    REQUIRE(w.run_until_over(*shown));
+    REQUIRE(w.run_until_over(*w.revoke(shown->state)));
+    REQUIRE(w.run_until_over(*lost));
+    CHECK(lost->lost_for == loss::taken);
+    REQUIRE(w.now + 5s < holder->held.valid_until());
+    w.run_for(5ms);
+    CHECK(waiter->held);
+    CHECK(w.granted("r", {.owner = mine})->outcome() == errc::contended);  // and not in use
+    w.run_for(20s);
+    CHECK(waiter->held);
+    CHECK(w.ours("r") == 3);
+}
+
+TEST_CASE("a lease that is lost otherwise keeps them waiting until its validity is over") {
+    world w(fenced_options_for(3));
+    w.connected();
+    const auto holder =
+        w.granted("r", {.ttl = 10s, .wait = 1s, .renew = false, .loss_margin = 4s});
+    const auto lost = w.lost(holder->held);
+    const auto waiter = w.acquire("r", {.wait = 30s});
+    REQUIRE(w.run_until_over(*lost));
+    CHECK(lost->lost_for == loss::expired);
+    const auto until = holder->held.valid_until();
+    w.run_for(until - w.now - 1ms);
+    CHECK_FALSE(waiter->is_over());
+    w.run_for(6ms);
+    CHECK(waiter->held);
+}
+
 TEST_CASE("a waiter leaves at once, whatever its place, and the others keep theirs") {
     const bool is_held_here = GENERATE(true, false);
     const std::size_t place = GENERATE(0U, 1U, 2U);

@@ -272,6 +272,188 @@ TEST_CASE("an extension that has won is not revoked by an answer that comes late
     CHECK(one.revoke() == verdict::extended);
 }
 
+namespace {
+
+using core::key_finding;
+
+/// What a node may say of the key.
+struct sight {
+    choice said;
+    key_finding found;
+};
+constexpr sight kept{choice::yes, key_finding::kept};
+constexpr sight taken_again{choice::yes, key_finding::gone};
+constexpr sight passed_on{choice::yes, key_finding::passed_on};
+constexpr sight in_quarantine{choice::unable, key_finding::kept};
+constexpr sight anothers{choice::no, key_finding::gone};
+constexpr sight silent{choice::unable, key_finding::unknown};
+
+verdict cast(extension& e, std::size_t node, const sight& s) {
+    return e.cast(node, s.said, sent + 1ms, old_end, s.found);
+}
+
+verdict answered(const std::vector<sight>& all) {
+    extension e = fresh(all.size());
+    for (std::size_t node = 0; node < all.size(); ++node) cast(e, node, all[node]);
+    if (e.state() == verdict::failed) CHECK(e.reason() == errc::not_held);
+    return e.state();
+}
+
+/// A round whose nodes are counted by trying each quorum that a rival may have had.
+struct rivalry {
+    explicit rivalry(std::size_t nodes) : machine(fresh(nodes)), all(node_mask::first(nodes)) {}
+    extension machine;
+    node_mask all;
+    node_mask seen{};
+    node_mask kept{};
+    node_mask gone{};
+    bool has_evidence = false;
+    plain_count votes{};
+    verdict expected = verdict::open;
+    error_code reason{};
+
+    bool may_be_quorum(node_mask of) const {
+        for (std::uint32_t bits = 0; bits < std::uint32_t{1} << all.size(); ++bits) {
+            node_mask one;
+            for (const std::size_t i : all) one.set(i, (bits >> i & 1U) != 0);
+            if ((one - of).empty() && 2 * one.size() > all.size()) return true;
+        }
+        return false;
+    }
+};
+
+void foresee(rivalry& r, std::size_t node, const sight& s, oracle& o) {
+    if (r.expected != verdict::open) return;
+    const auto fails = [&r](errc why) {
+        r.expected = verdict::failed;
+        r.reason = why;
+    };
+    r.seen.insert(node);
+    if (s.found == key_finding::kept) r.kept.insert(node);
+    if (s.found == key_finding::gone || s.found == key_finding::passed_on) r.gone.insert(node);
+    r.has_evidence = r.has_evidence || s.found == key_finding::passed_on;
+    if (s.said == choice::yes) ++r.votes.yes;
+    if (s.said == choice::no) ++r.votes.no;
+    if (s.said == choice::unable) ++r.votes.unable;
+    const auto& view = o.at(r.votes);
+    if (r.may_be_quorum(r.gone)) return fails(errc::not_held);
+    if (r.has_evidence && r.may_be_quorum(r.seen - r.kept)) return fails(errc::not_held);
+    const bool may_change = !r.gone.empty() && r.seen != r.all;
+    if (view.won && may_change && r.may_be_quorum(r.all - r.kept)) return;
+    if (view.won) r.expected = verdict::extended;
+    else if (!view.can_win && !view.can_be_denied) fails(errc::no_quorum);
+}
+
+}  // namespace
+
+TEST_CASE("an extension heeds every quorum that a rival may have had, in every order") {
+    const std::vector<sight> sights{kept, taken_again, passed_on, in_quarantine, anothers, silent};
+    const std::vector<std::size_t> sequences{0, 6, 72, 1296, 31104};
+    for (std::size_t nodes = 1; nodes <= 4; ++nodes) {
+        oracle o(nodes);
+        const auto step = [&o](rivalry& r, std::size_t node, const sight& s) {
+            foresee(r, node, s, o);
+            const verdict said = cast(r.machine, node, s);
+            INFO("kept " << r.kept.size() << ", gone " << r.gone.size() << ", evidence "
+                         << r.has_evidence << ", yes " << r.votes.yes);
+            if (said != r.expected) CHECK(said == r.expected);
+            REQUIRE((said == r.expected && r.machine.reason() == r.reason));
+        };
+        CHECK(core::testing::every_order(nodes, sights, rivalry(nodes), step) == sequences[nodes]);
+    }
+}
+
+TEST_CASE("an extension of five nodes heeds every quorum that a rival may have had") {
+    const std::vector<sight> sights{kept, taken_again, passed_on, in_quarantine, anothers, silent};
+    oracle o(5);
+    const auto step = [&o](rivalry& r, std::size_t node, const sight& s) {
+        foresee(r, node, s, o);
+        const verdict said = cast(r.machine, node, s);
+        REQUIRE((said == r.expected && r.machine.reason() == r.reason));
+    };
+    CHECK(core::testing::several_orders(5, sights, false, rivalry(5), step) == 7776);
+}
+
+TEST_CASE("a lease whose key is gone on a quorum is not held, whatever the fences") {
+    CHECK(answered({taken_again, taken_again, kept}) == verdict::failed);
+    CHECK(answered({taken_again, anothers, kept}) == verdict::failed);
+    CHECK(answered({taken_again, kept, kept}) == verdict::extended);
+    CHECK(answered({taken_again}) == verdict::failed);
+}
+
+TEST_CASE("a node where another client was ends a lease unless enough others kept the key") {
+    CHECK(answered({passed_on, kept, kept}) == verdict::extended);
+    CHECK(answered({passed_on, in_quarantine, kept, kept}) == verdict::extended);
+    CHECK(answered({passed_on, kept, silent}) == verdict::failed);
+    CHECK(answered({passed_on, kept}) == verdict::extended);  // a rival needs both
+    CHECK(answered({passed_on, passed_on, kept, kept, kept}) == verdict::extended);
+    CHECK(answered({passed_on, kept, kept, silent, silent}) == verdict::failed);
+}
+
+TEST_CASE("a node in quarantine has granted the key to nobody") {
+    // Of five nodes one was emptied by hand, and two restarted without their data.
+    CHECK(answered({passed_on, in_quarantine, in_quarantine, kept, kept}) == verdict::extended);
+    CHECK(answered({passed_on, silent, in_quarantine, kept, kept}) == verdict::extended);
+    CHECK(answered({passed_on, silent, silent, kept, kept}) == verdict::failed);
+}
+
+TEST_CASE("where a node took the key again the nodes that are silent yet are waited for") {
+    const bool has_evidence = GENERATE(true, false);
+    extension e = fresh(3);
+    CHECK(cast(e, 0, has_evidence ? passed_on : taken_again) == verdict::open);
+    CHECK(cast(e, 1, kept) == verdict::open);  // though two said yes
+    SECTION("the third kept the key") { CHECK(cast(e, 2, kept) == verdict::extended); }
+    SECTION("the third is in quarantine") {
+        CHECK(cast(e, 2, in_quarantine) == verdict::extended);
+    }
+    SECTION("the third lost it, too") {
+        CHECK(cast(e, 2, taken_again) == verdict::failed);
+        CHECK(e.reason() == errc::not_held);
+    }
+    SECTION("the third does not answer") {
+        CHECK(cast(e, 2, silent) == (has_evidence ? verdict::failed : verdict::extended));
+    }
+}
+
+TEST_CASE("of a joint list no rival may have had a quorum of either list") {
+    // The nodes 0 to 2 are the old list, 2 to 4 the new one.
+    const node_lists joint(node_mask::first(3), node_mask::first(5) - node_mask::first(2));
+    const auto after = [&](const std::vector<sight>& all) {
+        extension e(joint, sent, 100ms, {});
+        for (std::size_t node = 0; node < all.size(); ++node) cast(e, node, all[node]);
+        return e.state();
+    };
+    CHECK(after({kept, kept, taken_again, kept, kept}) == verdict::extended);
+    CHECK(after({kept, kept, kept, taken_again, taken_again}) == verdict::failed);
+    CHECK(after({taken_again, taken_again, kept, kept, kept}) == verdict::failed);
+    CHECK(after({kept, silent, passed_on, kept, kept}) == verdict::failed);
+}
+
+TEST_CASE("a node shows that another client was there by its fence") {
+    core::key_history keys(node_mask::first(2), 700);
+    CHECK(keys.find(0, choice::yes, false, 0) == key_finding::kept);
+    CHECK(keys.find(0, choice::no, false, 0) == key_finding::gone);
+    CHECK(keys.find(0, choice::yes, true, 700) == key_finding::gone);
+    CHECK(keys.find(0, choice::yes, true, 701) == key_finding::passed_on);
+    CHECK(keys.find(0, choice::no, true, 701) == key_finding::passed_on);
+    CHECK(keys.find(0, choice::yes, true, 0) == key_finding::passed_on);
+    SECTION("not a node that never said that it has the key: others' tries raised its fence") {
+        CHECK(keys.find(2, choice::yes, true, 701) == key_finding::gone);
+        keys.note_holder(2);
+        CHECK(keys.find(2, choice::yes, true, 701) == key_finding::passed_on);
+    }
+    SECTION("not a node that did not answer when the lease was last prolonged") {
+        keys.note_extended(node_mask::only(1));
+        CHECK(keys.find(0, choice::yes, true, 701) == key_finding::gone);
+        CHECK(keys.find(1, choice::yes, true, 701) == key_finding::passed_on);
+    }
+    SECTION("not by a fence under which the lease took the key again") {
+        keys.note_taken(701);
+        CHECK(keys.find(0, choice::yes, true, 701) == key_finding::gone);
+        CHECK(keys.find(0, choice::yes, true, 702) == key_finding::passed_on);
+    }
+}
+
 }  // namespace extension_test
 
 // The rounds of an extension: which leases go out once more, above which fence, and with which
@@ -303,7 +485,7 @@ struct rounds {
     }
     verdict cast(std::size_t lease, std::size_t node, choice c, std::uint64_t seen_fence = 0,
                  time_point now = start + 1ms) {
-        return machine.cast(lease, node, c, seen_fence, now, old_end);
+        return machine.cast(lease, node, c, core::key_finding::unknown, seen_fence, now, old_end);
     }
     // Node 0 has it, node 1 lost it and refuses the fence, node 2 does not answer.
     verdict refuse_by_fence(std::size_t lease, std::uint64_t seen_fence) {

@@ -283,6 +283,18 @@ TEST_CASE("an extension's 1 is yes, 0 and -1 are no, what can't vote says why") 
     }
 }
 
+TEST_CASE("an extension that took a key again is a yes with the fence that the node had before") {
+    const auto again = extension_answer_to("*2\r\n:1\r\n:1700000000000000\r\n");
+    CHECK(again.choice == core::choice::yes);
+    CHECK(again.was_free);
+    CHECK(again.fence == 1'700'000'000'000'000);
+    CHECK(extension_answer_to("*2\r\n:1\r\n:0\r\n").was_free);
+    CHECK(extension_answer_to("*2\r\n:1\r\n:-5\r\n").fence == 0);
+    CHECK(extension_answer_to("*2\r\n:4\r\n:9\r\n").was_free);
+    CHECK_FALSE(extension_answer_to(":1\r\n").was_free);
+    CHECK_FALSE(extension_answer_to("*2\r\n:5\r\n:9\r\n").was_free);
+}
+
 TEST_CASE("an extension whose fence was refused is a no with the fence that the node has seen") {
     const auto seen = [](const std::string& fence) {
         return extension_answer_to("*2\r\n:4\r\n" + fence + "\r\n");
