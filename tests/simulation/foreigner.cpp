@@ -62,7 +62,12 @@ void foreigner::judge() {
                           [&] { return "foreigner holds " + resource_name(resource_); });
         // From a program that has not decided yet an operator takes the lock as from any holder; it
         // can't learn of that.
-        if (!around_.judge.was_taken_from(value_)) {
+        std::size_t lost = 0;
+        for (std::size_t n = 0; n < memory_.size(); ++n) {
+            lost += memory_[n] == around_.net.at(n).losses() + 1 ? 0 : 1;
+        }
+        const bool is_deleted = around_.in.has_deletions() && lost >= around_.in.quorum();
+        if (!around_.judge.was_taken_from(value_) && !is_deleted) {
             around_.judge.foreigner_granted(resource_, until);
         }
     }

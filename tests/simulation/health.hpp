@@ -30,7 +30,7 @@ public:
     }
 
     void begin(const fault& f) {
-        if (is_slight(f.kind)) return;
+        if (is_slight(f.kind) || deletes_keys(f.kind)) return;
         each(struck(f), nodes_of(f), [this](pair& p) {
             ++p.troubles;
             p.is_news = p.is_news || p.well_from > when_->now();  // what came before is not over
@@ -40,7 +40,7 @@ public:
         each(all, nodes_of(f), [](pair& p) { p.is_news = true; });
     }
     void end(const fault& f) {
-        if (is_slight(f.kind)) return;
+        if (is_slight(f.kind) || deletes_keys(f.kind)) return;
         each(struck(f), nodes_of(f), [&](pair& p) {
             const bool is_news = --p.troubles == 0 && std::exchange(p.is_news, false);
             recover(p, plan_->aftermath(is_news ? fault_kind::read_only : f.kind));

@@ -151,6 +151,7 @@ void lease_checker::check_granted(held h, const acquire_options& how) {
         seen.last = std::max(seen.last, h.lease->fence);
         if (!h.is_shared) seen.last_alone = h.lease->fence;
     }
+    note_next(h.key, h.value, h.is_shared);
     judge_end(h);
     check_kept(h, how.min_hold);
     open_.push_back(std::move(h));
@@ -265,6 +266,7 @@ void lease_checker::foreigner_granted(std::size_t resource, time_point until) {
             return "a foreigner holds " + name + " while " + h.by->name() + " relies on it";
         });
     }
+    note_next(name, {}, false);
     foreign_[name] = until;
 }
 

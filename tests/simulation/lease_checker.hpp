@@ -14,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -102,6 +103,11 @@ public:
     /// quorum of nodes has taken it from these.
     void begins_revocation(const std::string& resource, const std::set<std::string>& from);
     void revoked(const std::set<std::string>& from);
+    /// Keys were deleted by hand. `lost` tells for a key and an owner value which servers, as bits,
+    /// do not have it, or can't say so. From then on the holders of leases that a quorum of servers
+    /// lost, and the next holders, may believe to hold them, until the former ask the nodes.
+    void keys_deleted(
+        const std::function<std::uint32_t(const std::string&, const std::string&)>& lost);
     /// Whether an operator began to take a resource from this holder.
     bool was_taken_from(const std::string& owner_value) const;
     /// A program was told who holds a resource, by the answers to what it asked at `asked`.
@@ -177,7 +183,9 @@ private:
         /// That an operator took; empty: the lease was given back, with all of its resources. The
         /// others of a lease that has several stay until its holder is done with them.
         std::string resource{};
+        bool by_hand = false;  // its keys were deleted; done when the next lease is granted
     };
+    void note_next(const std::string& key, std::string_view value, bool is_shared);
     static held hold(const holder& by, std::shared_ptr<detail::lease_state> lease);
     bool was_over(std::string_view value, time_point at) const;
     void check_terms(const held& of, time_point asked, milliseconds ttl);

@@ -106,6 +106,28 @@ void lease_checker::begins_revocation(const std::string& resource,
     });
 }
 
+void lease_checker::keys_deleted(
+    const std::function<std::uint32_t(const std::string&, const std::string&)>& lost) {
+    if (!is_safe()) return;
+    for (const held& h : open_) {
+        if (h.by->is_quorum(lost(h.key, h.value))) {
+            partings_.try_emplace(h.value, parting{.by_hand = true});
+        }
+    }
+    foreign_.clear();
+}
+
+// A lease of the key is granted: one whose keys were deleted must not go on after it.
+void lease_checker::note_next(const std::string& key, std::string_view value, bool is_shared) {
+    for (const held& h : open_) {
+        const bool is_beside = h.is_shared && is_shared;
+        if (h.key != key || h.value == value || is_beside) continue;
+        const auto parted = partings_.find(h.value);
+        if (parted == partings_.end() || !parted->second.by_hand) continue;
+        if (!parted->second.done) parted->second.done = when_->now();
+    }
+}
+
 bool lease_checker::was_taken_from(const std::string& owner_value) const {
     return !taken_from_.empty() && taken_from_.contains(wire::abbreviate_owner(owner_value));
 }
@@ -124,7 +146,7 @@ void lease_checker::check_growth(const held& of) {
     const duration ttl = of.lease->held_as->machine().ttl();
     require(!was_over(of.value, of.by->true_time(of.until - ttl)), "taken back", [&] {
         return of.by->name() + " prolongs its lease of " + of.lease->resource +
-               ", which was given back or revoked";
+               ", which was given back, revoked, or another's since";
     });
 }
 

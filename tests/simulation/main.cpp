@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/downgrades.hpp"
 #include "simulation/changes.hpp"
+#include "simulation/deletions.hpp"
 #include "simulation/elections.hpp"
 #include "simulation/orders.hpp"
 #include "simulation/plan.hpp"
@@ -53,7 +54,9 @@ const std::map<std::string, std::function<bool(const plan&)>> features{
     {"alone", [](const plan& in) { return in.open_from.has_value(); }},
     {"ttl_max", &plan::has_ttl_maxes},
     {"elections", &plan::has_elections},
+    {"deletions", &plan::has_deletions},
     {"changes", [](const plan& in) { return in.changes_lists; }},
+    {"detours", [](const plan& in) { return in.has_detours; }},
     {"notes", [](const plan& in) { return in.has_notes; }},
     {"set_back", [](const plan& in) { return in.sets_back; }},
     {"turns", [](const plan& in) { return in.most_turns != 0; }},
@@ -70,6 +73,7 @@ struct variation {
                    : needs("downgrades") ? draw_downgrades(seed)
                    : needs("changes")    ? draw_changes(seed)
                    : needs("set_back")   ? draw_set_back(seed)
+                   : needs("deletions")  ? draw_deletions(seed)
                                          : simulation::draw(seed);
         out.has_notes = needs("notes");  // in any world: none is drawn with them
         out.promise = promise;

@@ -33,7 +33,7 @@ constexpr std::array names{"crash_keep", "crash_lose",    "crash_rewind",  "free
                            "step_clock", "partition",     "lag",           "cut",     "half_open",
                            "deafen",     "pause",      "suspend",       "kill",          "close",
                            "copy",       "stall",         "nap",           "declare", "evict",
-                           "hitch",      "swap_files",    "write_fence",   "visit"};
+                           "hitch",      "swap_files",    "write_fence",   "visit",   "erase"};
 
 // These are drawn in worlds of their own only.
 constexpr std::size_t common_kinds = static_cast<std::size_t>(fault_kind::copy);
@@ -842,6 +842,12 @@ bool plan::has_tokens() const noexcept {
 bool plan::has_errand(errand what) const noexcept {
     return std::any_of(programs.begin(), programs.end(),
                        [what](const program_plan& p) { return p.does == what; });
+}
+
+bool plan::has_deletions() const noexcept {
+    return within == bounds::safe &&
+           std::any_of(faults.begin(), faults.end(),
+                       [](const fault& f) { return deletes_keys(f.kind); });
 }
 
 bool plan::has_ttl_maxes() const noexcept {

@@ -57,11 +57,16 @@ enum class fault_kind : std::uint8_t {
                  ///< that this setting wrote last: none, where it was never set so before.
     write_fence,  ///< For a while a fence that is far ahead stands on `nodes`, as written by hand.
     visit,       ///< Each of `programs`, which are brief, begins, does its errand and ends.
+    erase,       ///< As `evict`, and the fences are gone, too: an operator deletes by hand.
 };
 const char* name_of(fault_kind kind) noexcept;
 /// Whether all is to be as if it had not happened.
 constexpr bool is_slight(fault_kind k) noexcept {
     return k == fault_kind::nap || k == fault_kind::hitch;
+}
+/// Whether keys of locks are gone. No client can know that, and it costs no vote.
+constexpr bool deletes_keys(fault_kind k) noexcept {
+    return k == fault_kind::evict || k == fault_kind::erase;
 }
 /// Whether it befalls programs, and no node.
 constexpr bool is_of_program(fault_kind k) noexcept {
@@ -201,6 +206,7 @@ struct plan {
     std::optional<duration> longest_vacancy{};
     bool changes_lists = false;  ///< Operators change the list of nodes.
     bool sets_back = false;      ///< The clocks of all nodes go back while no program is there.
+    bool has_detours = false;    ///< Requests overtake acquires that a broken connection delays.
     /// That nobody is refused, or waits in vain, is not promised here.
     bool is_only_safe = false;
     std::string promise{};  ///< Nothing else is judged; empty: everything is.
@@ -227,6 +233,8 @@ struct plan {
     /// Whether some programs that ask for locks name other nodes than the rest.
     bool has_lists() const noexcept;
     bool has_elections() const noexcept { return longest_vacancy.has_value(); }
+    /// Whether an operator deletes keys of locks, where all other promises hold.
+    bool has_deletions() const noexcept;
     /// That any node may take over one command.
     milliseconds longest_node_timeout() const noexcept {
         return node_timeout > milliseconds(0) ? node_timeout : milliseconds(1'000);

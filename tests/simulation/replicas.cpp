@@ -1,4 +1,4 @@
-// Draws worlds in which a release reaches a replica before the acquire that it follows.
+// Draws worlds in which requests reach a node, or a replica, before those that they follow.
 // SPDX-License-Identifier: MIT
 #include "simulation/replicas.hpp"
 
@@ -39,8 +39,9 @@ void draw_brief_programs(plan& out, chance& dice) {
 }
 
 // What the programs send to the node in this time arrives when it is a master again. Meanwhile one
-// program's connection breaks; the program connects again to a replica, and releases there.
-duration draw_detour(plan& out, chance& dice, duration at) {
+// program's connection breaks; the program connects again to a replica, and releases there. Or the
+// node is none: then it prolongs there what the acquire on its way takes once more.
+duration draw_detour(plan& out, chance& dice, duration at, bool is_replica) {
     const std::uint32_t node = 1U << dice.below(out.nodes.size());
     const duration slow = dice.between(50ms, 150ms);
     const duration demoted = dice.between(1ms, 10ms);
@@ -50,10 +51,12 @@ duration draw_detour(plan& out, chance& dice, duration at) {
                           .lasts = slow,
                           .nodes = node,
                           .amount = slow + 300ms + dice.between(50ms, 400ms)});
-    out.faults.push_back({.kind = fault_kind::read_only,
-                          .at = at + slow - demoted,
-                          .lasts = lasts,
-                          .nodes = node});
+    if (is_replica) {
+        out.faults.push_back({.kind = fault_kind::read_only,
+                              .at = at + slow - demoted,
+                              .lasts = lasts,
+                              .nodes = node});
+    }
     out.faults.push_back({.kind = fault_kind::cut,
                           .at = at + slow,
                           .nodes = node,
@@ -68,9 +71,10 @@ void draw_replicas(plan& out, chance& dice) {
     draw_brief_programs(out, dice);
     out.faults.clear();
     duration at = out.aftermath(fault_kind::kill);
+    out.has_detours = chance(out.seed, 56).happens(0.4);
     // Until the next one the clients look at the node again, every five seconds.
     for (std::int64_t left = dice.between(5, 9); left > 0; --left) {
-        at = draw_detour(out, dice, at) + dice.between(6s, 10s);
+        at = draw_detour(out, dice, at, !out.has_detours) + dice.between(6s, 10s);
     }
     out.length = at;
 }

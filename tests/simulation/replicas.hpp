@@ -1,4 +1,4 @@
-// Draws worlds in which a release reaches a replica before the acquire that it follows; knows no
+// Draws worlds in which requests reach a node, or a replica, before those that they follow; knows no
 // machine of the product.
 // SPDX-License-Identifier: MIT
 #pragma once

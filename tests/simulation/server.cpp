@@ -228,13 +228,18 @@ void server::lose_data() {
     model_.flush();
 }
 
-void server::lose_locks() {
+void server::lose_locks(bool and_fences) {
     ++losses_;
     const fakes::keyspace before = model_.database();
     for (const auto& [key, what] : before.all()) {
-        const bool is_kept = key.ends_with(":fence") || key == "redlock:node";
+        const bool is_kept = key == "redlock:node" || (key.ends_with(":fence") && !and_fences);
         if (what.text() != nullptr && !is_kept) execute({"DEL", key});
     }
+}
+
+bool server::shows(const std::string& key, const std::string& value) const {
+    const auto now_ms = model_.wall.ms(when_->now());
+    return is_up_ && !is_frozen() && holders_of(model_.database(), key, now_ms).contains(value);
 }
 
 void server::step_clock(duration by) {

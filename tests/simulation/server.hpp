@@ -68,8 +68,10 @@ public:
     /// Writes a fence of the resource that is an hour ahead, or deletes it.
     void write_fence(std::size_t resource, bool deletes);
     void lose_data();
-    /// Of each lock the key alone, as a server may that runs out of memory.
-    void lose_locks();
+    /// Of each lock the key alone, as a server may that runs out of memory; or the fence, too.
+    void lose_locks(bool and_fences);
+    /// Whether this owner value has the key, and the server can say so.
+    bool shows(const std::string& key, const std::string& value) const;
     /// Keys may run out early by it.
     void step_clock(duration by);
     /// Becomes a replica, with the data of the last snapshot; or a master again, with these.

@@ -400,12 +400,15 @@ void worker::on_lost(error_code outcome, loss why, detail::lease_state& of, time
     judge.require(of.lost_token().stop_requested(), "loss in time",
                   [&] { return name() + " was told of a loss of which its token tells nothing"; });
     tell([&] { return "is told of its loss: " + std::string(to_string(why)); });
-    if (in_->terms().is_candidate && held_.get() == &of) {
+    const bool tries_again = in_->terms().is_candidate || in_->around().in.has_deletions();
+    if (tries_again && held_.get() == &of) {
         ++step_;
         plan(dice_.between_orders(10us, 50ms), &worker::give_back);
     }
     if (!in_->terms().is_keeper || why == loss::max_hold) return;
     const auto& around = in_->around();
+    // The next lease may lack a node for which the key of the one before was left.
+    if (around.in.has_deletions() && why != loss::taken) return;
     const duration ttl = how_.ttl;
     const bool is_due = in_->keepers_since(clock::now() - 2 * ttl, ttl) < in_->quorum() ||
                         in_->is_displaced() ||

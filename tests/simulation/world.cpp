@@ -22,6 +22,7 @@ bool ends_by_itself(fault_kind k) noexcept {
         case fault_kind::deafen:
         case fault_kind::declare:
         case fault_kind::evict:
+        case fault_kind::erase:
         case fault_kind::half_open:
         case fault_kind::swap_files: return false;
         default: return true;
@@ -315,8 +316,7 @@ void world::befall(const fault& f, bool is_end) {
             });
             break;
         case fault_kind::evict:
-            each_server(f, [&](server& s, std::size_t) { s.lose_locks(); });
-            break;
+        case fault_kind::erase: lose_locks(f); break;
         case fault_kind::swap_files:
             each_server(f, [&](server& s, std::size_t i) {
                 if (!s.is_up()) return;
@@ -343,6 +343,17 @@ void world::befall(const fault& f, bool is_end) {
             });
             break;
     }
+}
+
+void world::lose_locks(const fault& f) {
+    each_server(f, [&](server& s, std::size_t) { s.lose_locks(f.kind == fault_kind::erase); });
+    referee_.keys_deleted([this](const std::string& key, const std::string& value) {
+        std::uint32_t out = 0;
+        for (std::size_t i = 0; i < servers_.size(); ++i) {
+            out |= servers_[i]->shows(key, value) ? 0 : 1U << i;
+        }
+        return out;
+    });
 }
 
 // All faults end, and nobody begins anything new.

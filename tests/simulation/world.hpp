@@ -42,6 +42,7 @@ private:
     void begin(const fault& f);
     void end(const fault& f);
     void befall(const fault& f, bool is_end);
+    void lose_locks(const fault& f);
     void make_peace();
     void prove_alive();
     void lend_to_foreigner(duration how_long);
