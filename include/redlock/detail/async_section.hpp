@@ -132,7 +132,7 @@ private:
             const auto self = about.lock();
             if (!self || type == asio::cancellation_type::none) return;
             asio::post(self->strand_, [about = about] {
-                if (const auto self = about.lock()) self->cancel();
+                if (const auto alive = about.lock()) alive->cancel();
             });
         }
     };
