@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <boost/asio/detail/config.hpp>
-#include <boost/asio/detail/thread_info_base.hpp>
+// For the switches, which Asio itself derives from those of the compiler.
+#include <boost/asio/any_completion_handler.hpp>
 #include <boost/version.hpp>
 
 namespace redlock::detail {
