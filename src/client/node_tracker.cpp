@@ -127,7 +127,7 @@ void node_tracker::close() noexcept {
 
 core::record_terms node_tracker::record_terms() const {
     const core::eligibility& votes = knowledge_.votes();
-    const core::eligibility::numbers known = votes.wanted({});
+    const core::eligibility::numbers known = votes.of_made();
     const std::string& after = knowledge_.lists().sets().after;
     return {.set = set_,
             .after = after == set_ ? std::string() : after,

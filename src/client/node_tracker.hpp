@@ -134,6 +134,10 @@ public:
     std::optional<duration> skew(std::size_t node) const noexcept {
         return knowledge_.clocks().skew(node);
     }
+    /// Whether the node votes only because all nodes answer, and no client saw any for long.
+    bool hangs_on_all(std::size_t node, time_point now) const {
+        return knowledge_.hangs_on_all(node, now);
+    }
     /// The largest that a client has written there; 0 where none is known.
     std::chrono::milliseconds ttl_max_on_record(std::size_t node) const noexcept {
         return knowledge_.votes().record_of(node).ttl_max;

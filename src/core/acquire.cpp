@@ -185,7 +185,7 @@ std::uint32_t acquisition::begin_round(duration later, time_point now) noexcept 
     entered_now_ = {};
     answered_ = {};
     silent_ = {};
-    if (split_) split_->begin_try();
+    if (split_) split_->begin_round();
     return ++round_;
 }
 

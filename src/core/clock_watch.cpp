@@ -210,14 +210,26 @@ amendment clock_watch::changes_due(std::size_t node, const eligibility& votes,
     amendment due{.names_process = record.is_of_earlier_process};
     if (role_ != record_role::keeps) return due;
     const eligibility::numbers wanted = votes.wanted(on_record(votes));
-    const bool is_raised = wanted.quarantine > record.quarantine;
+    const bool is_raised = wanted.quarantine > record.quarantine && may_raise(votes, now);
     if (is_raised) due.quarantine = wanted.quarantine;
     if (wanted.ttl_max > record.ttl_max) due.ttl_max = wanted.ttl_max;
-    const bool has_aged = is_raised && votes.is_compared(node) &&
-                          votes.has_outlived_leases(node, now);
     const bool is_closed = record.since_us != 0;
-    if (is_closed && (has_aged || is_unused(node, votes))) due.what = amendment::kind::open;
+    if (is_closed && (is_raised || is_unused(node, votes))) due.what = amendment::kind::open;
     return due;
+}
+
+bool clock_watch::has_outlived_leases(std::size_t node, const eligibility& votes,
+                                      time_point now) const {
+    return votes.record_of(node).since_us == 0 || is_unused(node, votes) ||
+           (votes.is_compared(node) && votes.has_outlived_leases(node, now));
+}
+
+// A node is judged by the largest quarantine on any record.
+bool clock_watch::may_raise(const eligibility& votes, time_point now) const {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (!has_on_record(i, votes) || !has_outlived_leases(i, votes, now)) return false;
+    }
+    return true;
 }
 
 void clock_watch::write(std::size_t node, const clock_check& found, const amendment& changes,
@@ -261,6 +273,12 @@ void clock_watch::note_disuse(const eligibility& votes, time_point now) {
 bool clock_watch::is_unused(std::size_t node, const eligibility& votes) const noexcept {
     const auto& since = nodes_[node].unused_since;
     return since && !since->empty() && *since == votes.record_of(node).epoch;
+}
+
+bool clock_watch::hangs_on_all(std::size_t node, const eligibility& votes, time_point now) const {
+    if (!votes.record_of(node).is_of_earlier_process || !is_unused(node, votes)) return false;
+    const auto found = clocks_.check(node, now, true);
+    return found && !votes.has_survived(node, found->recorded_at_most);
 }
 
 // Where another client has struck the node meanwhile its quarantine covers the jump that we saw,

@@ -91,9 +91,10 @@ enum class record_role : std::uint8_t {
 ///
 /// With the clock other things are written to the record, since each needs cluster time:
 /// - whether the data of an earlier process are the node's last ones (`eligibility::has_survived`);
-/// - a larger quarantine, and then a larger ttl_max. A node whose age had reached the smaller
-///   quarantine is opened: no longer lease can be alive, and a program that asks for longer leases
-///   takes no vote from it;
+/// - a larger quarantine, and then a larger ttl_max, where all nodes answer: longer leases need all
+///   of them. A node whose age has reached the smaller quarantine is opened: no longer lease can be
+///   alive. The others wait until each node has, so that a program which asks for longer leases
+///   takes no vote from any;
 /// - that no lease can be alive, where all nodes answer and no client saw any of them for longer
 ///   than a quarantine. A quorum that granted a lease has a node that kept its record, and its
 ///   holder would have seen that node. So a job that runs once a day votes at once, though all
@@ -145,6 +146,10 @@ public:
     /// vote back.
     bool compare(eligibility& votes, time_point now, node_orders& out);
 
+    /// Whether the node, which restarted, votes only because all nodes answer, and no client has
+    /// seen any of them for a quarantine: until a client that keeps records has written that down.
+    bool hangs_on_all(std::size_t node, const eligibility& votes, time_point now) const;
+
     /// Whether a look has no answer yet, or a connection has neither been made nor failed.
     bool is_looking() const noexcept;
     bool is_writing() const noexcept;
@@ -173,6 +178,8 @@ private:
     void write(std::size_t node, const clock_check& found, const amendment& changes,
                node_orders& out);
     amendment changes_due(std::size_t node, const eligibility& votes, time_point now) const;
+    bool has_outlived_leases(std::size_t node, const eligibility& votes, time_point now) const;
+    bool may_raise(const eligibility& votes, time_point now) const;
     node_mask on_record(const eligibility& votes) const noexcept;
     void note_disuse(const eligibility& votes, time_point now);
     bool is_long_unseen(std::size_t node, const eligibility& votes, time_point now) const;

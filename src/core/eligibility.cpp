@@ -142,16 +142,33 @@ std::optional<std::int64_t> eligibility::latest_init() const noexcept {
 }
 
 // A declaration may set the numbers down, so the records from before it do not count.
-eligibility::numbers eligibility::wanted(node_mask on_record) const noexcept {
+eligibility::numbers eligibility::largest_on_record() const noexcept {
     const auto latest = latest_init();
-    numbers most{.quarantine = ttl_max_};
-    bool have_all_ours = on_record == lists_.all();
+    numbers most;
     for (const standing& s : nodes_) {
-        have_all_ours = have_all_ours && s.record.exists && s.record.quarantine >= ttl_max_;
         if (!s.record.exists || is_earlier(s.record.init_us, latest)) continue;
         most.quarantine = std::max(most.quarantine, s.record.quarantine);
         most.ttl_max = std::max(most.ttl_max, s.record.ttl_max);
     }
+    return most;
+}
+
+eligibility::numbers eligibility::of_made() const noexcept {
+    numbers most = largest_on_record();
+    const auto unread = std::count_if(nodes_.begin(), nodes_.end(),
+                                      [](const standing& s) { return !s.record.exists; });
+    if (unread > 1 || nodes_.size() == 1) most.quarantine = std::max(most.quarantine, ttl_max_);
+    return most;
+}
+
+eligibility::numbers eligibility::wanted(node_mask on_record) const noexcept {
+    numbers most = largest_on_record();
+    most.quarantine = std::max(most.quarantine, ttl_max_);
+    const bool have_all_ours =
+        on_record == lists_.all() &&
+        std::all_of(nodes_.begin(), nodes_.end(), [this](const standing& s) {
+            return s.record.exists && s.record.quarantine >= ttl_max_;
+        });
     // Of a quorum none has a ttl_max: all of these are new, and a node is missing.
     const bool is_first = most.ttl_max == most.ttl_max.zero() && lists_.is_quorum(on_record);
     if (have_all_ours || is_first) most.ttl_max = std::max(most.ttl_max, ttl_max_);

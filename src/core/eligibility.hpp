@@ -107,6 +107,10 @@ public:
     };
     /// `on_record`: the nodes that have a record that was read on a connection that stands.
     numbers wanted(node_mask on_record) const noexcept;
+    /// Of a record that is made: what the others have, where all others have one. A node that lost
+    /// its data waits for leases of that length, and not for those that the program which met it
+    /// empty will ask for.
+    numbers of_made() const noexcept;
 
 private:
     struct standing {
@@ -133,6 +137,7 @@ private:
     time_point settled_from(const standing& s) const noexcept;
     duration settling_time(const record_facts& record) const noexcept;
     std::optional<std::int64_t> latest_init() const noexcept;
+    numbers largest_on_record() const noexcept;
     template <class Number>
     std::chrono::milliseconds largest(Number number) const noexcept;
 
@@ -198,6 +203,12 @@ public:
     /// Nodes may soon get their vote. Has no effect while acquires wait.
     void unsettle(time_point now) noexcept {
         if (std::exchange(is_settled_, false)) start(now);
+    }
+    /// The same, for a client that has only looked until now, while its nodes may still be on their
+    /// way: they are given no more time for that.
+    void take_up(time_point now) noexcept {
+        if (now >= connect_by_ || connect_by_ == time_point::max()) return unsettle(now);
+        if (std::exchange(is_settled_, false)) settle_by_ = connect_by_;
     }
     /// A command was ordered whose answer may give a node its vote. The node answers within
     /// `node_timeout`, if ever. Many commands are not waited for longer than one.

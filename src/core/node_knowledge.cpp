@@ -46,7 +46,8 @@ void node_knowledge::take_role(record_role role, time_point now) {
     role_ = role;
     watch_.set_role(role);
     if (role == record_role::keeps) bootstrap_.keep_records();
-    if (is_guarded_) settling_.unsettle(now);
+    const bool awaits_raise = eligibility_.longest_lease() < ttl_max_;
+    if (is_guarded_) awaits_raise ? settling_.take_up(now) : settling_.unsettle(now);
     // First: what is known of the others is compared when these have been reset.
     for (std::size_t i = 0; i < nodes_.size() && role == record_role::keeps; ++i) {
         // A joint list is announced to each node.
@@ -311,6 +312,21 @@ bool node_knowledge::may_reach_quorum() const noexcept {
     return !greeting.empty() && lists_.is_quorum(ready | greeting);
 }
 
+// The records allow shorter leases than this client has for its callers, and all nodes are there to
+// have that raised. One that is still to be greeted is given as long again as the quorum took.
+bool node_knowledge::waits_for_raise(time_point now) noexcept {
+    const bool is_wanted = is_guarded_ && role_ == record_role::keeps &&
+                           eligibility_.longest_lease() < ttl_max_;
+    bool are_all_ready = true;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        const link_facts& link = watch_.link(i);
+        if (!is_wanted || !(link.is_ready || link.is_untried)) return false;
+        are_all_ready = are_all_ready && link.is_ready;
+    }
+    if (!are_all_ready) settling_.note_quorum(now);
+    return true;
+}
+
 void node_knowledge::settle(time_point now) {
     // Before that no connection is being made, and nothing looks worth waiting for.
     if (settling_.is_settled() || !has_begun_) return;
@@ -319,7 +335,8 @@ void node_knowledge::settle(time_point now) {
         !floors_ordered_.empty();
     if (is_worth_waiting && has_quorum(now)) {
         is_worth_waiting = bootstrap_.is_asking();
-        settling_.note_quorum(now);
+        if (waits_for_raise(now)) is_worth_waiting = true;
+        else settling_.note_quorum(now);
     } else if (is_worth_waiting && may_reach_quorum()) {
         settling_.await_greeting(now);
     }

@@ -189,6 +189,9 @@ public:
     /// As the node last reported it, whether it counts or not.
     const record_facts& record_on(std::size_t node) const noexcept { return nodes_[node].record; }
     const node_clocks& clocks() const noexcept { return watch_.clocks(); }
+    bool hangs_on_all(std::size_t node, time_point now) const {
+        return watch_.hangs_on_all(node, eligibility_, now);
+    }
     const disruptions& breaks() const noexcept { return disruptions_; }
     const std::string& mark() const noexcept { return bootstrap_.mark(); }
 
@@ -234,6 +237,7 @@ private:
     void take_floor(std::size_t node);
     bool has_quorum(time_point now) const noexcept;
     bool may_reach_quorum() const noexcept;
+    bool waits_for_raise(time_point now) noexcept;
     void report(time_point now);
     bool may_be_withdrawn() const noexcept { return bootstrap_.is_pending(); }
     void read_clock(std::size_t node, const clock_reading& reading, time_point now);

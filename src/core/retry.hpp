@@ -151,7 +151,7 @@ public:
     static constexpr duration least_round_trip = std::chrono::microseconds(100);
 
     /// Another try begins, or another round of it.
-    void begin_try() noexcept { before_us_ = {}; }
+    void begin_round() noexcept { before_us_ = {}; }
     /// A node refused the round. `holder`: as in `outlook`.
     void refused(std::size_t node, vote v, std::size_t holder) noexcept {
         assert(node < max_nodes);

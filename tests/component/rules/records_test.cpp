@@ -314,18 +314,43 @@ TEST_CASE("a longer ttl_max counts when every node has its quarantine, and takes
     CHECK(e->held.valid_until() > other->now + 39s);
 }
 
-TEST_CASE("a node in quarantine waits for the longer one where that is raised meanwhile") {
+TEST_CASE("while a node is in quarantine no longer one is raised, which it would wait for") {
     world w(with_limit(3s));
     w.connected();
     w.nodes[1].flush();
-    w.run_for(1500ms);
-    REQUIRE_FALSE(has_vote(w, 1));
-    const auto other = newcomer(w, with_limit(1min));
-    CHECK(record_on(*other, 1)[since] != "0");
-    other->run_for(30s);
+    SECTION("that began before") {
+        w.run_for(1500ms);
+        REQUIRE_FALSE(has_vote(w, 1));
+    }
+    SECTION("that begins when the program which asks for an hour finds the node empty") {}
+    const auto other = newcomer(w, with_limit(1h));
+    CHECK(words_of(*other, quarantine) == three("3000"));
     CHECK(voters(*other) == 2);
-    other->run_for(32s);
+    other->run_for(5s);
     CHECK(voters(*other) == 3);
+    CHECK(words_of(*other, ttl_max) == three("3600000"));
+}
+
+TEST_CASE("the first acquire that asks for more than the records allow waits until they do") {
+    world w(with_limit(3s));
+    w.connected();
+    const auto other = latecomer(w, with_limit(1min));
+    other->latency = {100us, 300us, 400us};
+    SECTION("all nodes answer") {
+        other->start();
+        other->run_for(GENERATE(0us, 1300us, 1600us, 10ms));  // as one that only looks
+        const auto e = other->granted("r", {.ttl = 40s, .min_hold = 30s});
+        REQUIRE(e->outcome() == error_code{});
+        CHECK(words_of(*other, ttl_max) == three("60000"));
+    }
+    SECTION("where one hangs it does not wait, and is refused") {
+        other->set_mode(2, mode::mute);
+        other->start();
+        const auto before = other->now;
+        const auto e = other->granted("r", {.ttl = 40s, .min_hold = 30s});
+        CHECK(e->outcome() == errc::no_quorum);
+        CHECK(other->now - before < 20ms);
+    }
 }
 
 TEST_CASE("where a node is away leases keep to the ttl_max that it knows") {
@@ -338,7 +363,7 @@ TEST_CASE("where a node is away leases keep to the ttl_max that it knows") {
     REQUIRE(e->outcome() == error_code{});
     CHECK(e->held.valid_until() < other->now + 3s);
     CHECK(record_on(*other, 0)[ttl_max] == "3000");
-    CHECK(record_on(*other, 0)[quarantine] == "60000");
+    CHECK(record_on(*other, 0)[quarantine] == "3000");
     CHECK(other->count(event_kind::node_reported, severity::warning) >= 1);
     SECTION("so that one which it does not know of is over when a node that forgot it votes") {
         other->nodes[1].flush();
@@ -474,6 +499,48 @@ TEST_CASE("nodes that no client saw for longer than a quarantine vote at once wh
         next->set_mode(2, mode::refuses);
         next->start();
         CHECK(next->granted("r")->outcome() == errc::no_quorum);
+    }
+}
+
+TEST_CASE("a node that restarted unseen hangs on all others until a lock is taken") {
+    world w(with_limit());
+    set_durable(w);
+    w.connected();
+    w.run_for(20s);
+    w.close();
+    w.run_for(1s);
+    w.now += 1h;
+    w.nodes[1].crash(redis_model::data::kept);
+    const auto hanging = [](world& of) {
+        std::vector<bool> all;
+        for (std::size_t i = 0; i < 3; ++i) {
+            all.push_back(of.engine->parts().tracker.hangs_on_all(i, of.now));
+        }
+        return all;
+    };
+    const auto doctor = latecomer(w, w.options);
+    SECTION("a program that only looks finds it, and leaves it so") {
+        doctor->looking();
+        CHECK(voters(*doctor) == 3);
+        CHECK(hanging(*doctor) == std::vector{false, true, false});
+        doctor->run_for(10s);
+        CHECK(hanging(*doctor) == std::vector{false, true, false});
+    }
+    SECTION("where another node is away it has no vote") {
+        doctor->set_mode(2, mode::refuses);
+        doctor->looking();
+        CHECK_FALSE(has_vote(*doctor, 1));
+        CHECK(hanging(*doctor) == std::vector{false, false, false});
+    }
+    SECTION("any lock once taken ends it") {
+        doctor->start();
+        REQUIRE(doctor->granted("r")->held);
+        doctor->run_for(50ms);
+        const auto next = latecomer(*doctor, w.options);
+        next->set_mode(2, mode::refuses);
+        next->looking();
+        CHECK(has_vote(*next, 1));
+        CHECK(hanging(*next) == std::vector{false, false, false});
     }
 }
 

@@ -670,6 +670,17 @@ TEST_CASE("when a quorum votes the others are waited for as long again") {
         s.note_quorum(start + 400ms);
         CHECK(s.deadline() == start + 500ms);
     }
+    SECTION("that was there before an acquire came, since when it was being connected") {
+        REQUIRE(s.settle(false, start + 3ms));
+        s.take_up(start + 4ms);
+        CHECK(s.deadline() == start + 500ms);
+        s.note_quorum(start + 4ms);
+        CHECK(s.deadline() == start + 8ms);
+        REQUIRE(s.settle(false, start + 5ms));
+        s.take_up(start + 1h);
+        s.note_quorum(start + 1h + 2ms);
+        CHECK(s.deadline() == start + 1h + 4ms);
+    }
 }
 
 TEST_CASE("where clocks have still to be compared the wait is one node_timeout longer, from the start") {

@@ -440,14 +440,14 @@ TEST_CASE("votes are split where it has one itself and no holder has a quorum", 
         for (int tries = 1; tries < 3; ++tries) {
             REQUIRE(s.is_split(3, node_mask::only(2)));
             REQUIRE(s.rest(3, 1ms, 0, start));
-            s.begin_try();
+            s.begin_round();
             s.refused(0, vote::held, 0);
             CHECK(s.is_split(3, node_mask::only(2)));
             s.refused(1, vote::held, 0);
         }
         CHECK_FALSE(s.is_split(3, node_mask::only(2)));
     }
-    SECTION("of waiters that are before it any quorum is enough") {
+    SECTION("waiters that are before it count together") {
         core::split_votes s;
         s.refused(0, vote::queued, 0);
         CHECK(s.is_split(3, node_mask::only(2)));
@@ -456,7 +456,7 @@ TEST_CASE("votes are split where it has one itself and no holder has a quorum", 
     }
     SECTION("another round knows nothing of the one before") {
         core::split_votes s = with({7, 7, 7});
-        s.begin_try();
+        s.begin_round();
         s.refused(0, vote::held, 8);
         CHECK(s.is_split(5, ours));
     }
