@@ -37,7 +37,11 @@ std::chrono::milliseconds longest_answer(const client_options& client) {
 }
 
 first_contact::first_contact(client_options& options)
-    : nodes_(options.nodes.size()), quorum_(redlock::quorum_of(nodes_)) {
+    : nodes_(options.nodes.size()),
+      quorum_(redlock::quorum_of(nodes_)),
+      until_(std::chrono::steady_clock::now() + options.connect_timeout +
+             (options.node_timeout.count() > 0 ? options.node_timeout
+                                               : shortest_measured_timeout)) {
     options.on_event = [this, next = std::move(options.on_event)](const event& e) {
         happened(e);
         if (next) next(e);

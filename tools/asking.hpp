@@ -38,7 +38,8 @@ std::chrono::milliseconds longest_answer(const client_options& client);
 /// On a busy machine the handshake with a healthy node may take longer than `connect_timeout`. A
 /// service has time to try again; a command that asks once would say that the nodes are down. So it
 /// first waits until a quorum of nodes is connected. It does not wait where so many nodes have
-/// refused the connection that there can be no quorum, and for three seconds at most.
+/// refused the connection that there can be no quorum, and for `connect_timeout` and one
+/// `node_timeout` at most.
 class first_contact {
 public:
     /// Observes the client that will be made with these options, and must outlive it.
@@ -55,11 +56,9 @@ private:
     bool is_made() const { return met_.size() >= quorum_; }
     bool is_hopeless() const { return refused_.size() > nodes_ - quorum_; }
 
-    static constexpr auto longest = std::chrono::seconds(3);
-
     std::size_t nodes_;
     std::size_t quorum_;
-    std::chrono::steady_clock::time_point until_ = std::chrono::steady_clock::now() + longest;
+    std::chrono::steady_clock::time_point until_;
     std::set<std::string> met_;
     std::set<std::string> refused_;  // not by silence, when last tried
 };

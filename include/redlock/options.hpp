@@ -76,8 +76,9 @@ enum class lock_mode : std::uint8_t { exclusive, shared };
 /// safe in a `co_await` expression with g++ 12.
 struct acquire_options {
     std::chrono::milliseconds ttl{0};          ///< 0: the smaller of 10 s and ttl_max.
-    /// How long to queue for the lock; 0: one attempt. More than a year: a year, as if there were
-    /// no limit.
+    /// How long to queue for the lock; 0: one attempt, and others for 100 ms or 16 round trips at
+    /// most where votes are split: callers that try at once each have some nodes, and none a
+    /// quorum. More than a year: a year, as if there were no limit.
     std::chrono::milliseconds wait{0};
     bool renew = true;                         ///< Renew the lease until it is released or lost.
     std::chrono::milliseconds max_hold{0};     ///< Limit of the validity, from the grant; 0: none.
@@ -167,7 +168,8 @@ REDLOCK_EXPORT std::string validate_note(std::string_view note);
 REDLOCK_EXPORT std::string validate_resources(const client_options& options,
                                               const resource_list& resources);
 
-/// The upper bound of a `node_timeout` that is measured.
+/// The bounds of a `node_timeout` that is measured; the lower one is less for short ttls.
+inline constexpr std::chrono::milliseconds shortest_measured_timeout{250};
 inline constexpr std::chrono::milliseconds longest_measured_timeout{1'000};
 /// The most nodes that a client accepts.
 inline constexpr std::size_t max_nodes = 32;

@@ -111,17 +111,24 @@ void connection::on_link_time(time_point now) {
     }
 }
 
-// The longest of what was measured, or waited for in vain: at least one silence.
+// One that is near and hangs answers no sooner with more time: only where what was measured is long
+// is the server far away. Then the longest of that counts, or of what was waited for in vain.
 std::string connection::tell_of_distance(time_point now) const {
     using std::chrono::milliseconds;
-    const duration waited = std::max(
-        {connecting_took_, round_trip_.get(), now - opening_since_ - connecting_took_});
-    const auto enough = std::chrono::ceil<milliseconds>(
-        std::max<duration>(core::round_trips_to_connect * waited, 2 * options_->connect_timeout));
-    std::string out = "could not connect in time: if the server is only far away, set "
-                      "connect_timeout_ms, which is " +
-                      std::to_string(options_->connect_timeout.count()) + ", to " +
-                      std::to_string(enough.count());
+    const duration measured = std::max(connecting_took_, round_trip_.get());
+    std::string out = "could not connect in time: ";
+    if (core::round_trips_to_connect * measured > options_->connect_timeout) {
+        const duration waited = std::max(measured, now - opening_since_ - connecting_took_);
+        const auto enough = std::chrono::ceil<milliseconds>(std::max<duration>(
+            core::round_trips_to_connect * waited, 2 * options_->connect_timeout));
+        out += "if the server is only far away, set connect_timeout_ms, which is " +
+               std::to_string(options_->connect_timeout.count()) + ", to " +
+               std::to_string(enough.count());
+    } else if (link_.state() == phase::greeting) {
+        out += "the server took the connection, and then answered nothing";
+    } else {
+        out += "nothing answered at its address";
+    }
     if (has_tls()) out += "; if it expects no TLS, use redis://";
     return out;
 }

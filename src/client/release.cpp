@@ -88,6 +88,12 @@ bool release_round::write_again(std::size_t node, std::uint32_t, wire::request& 
     return true;
 }
 
+// A node to which nothing ever went out has nothing of a lease that began here.
+bool release_round::is_owed(std::size_t node) const noexcept {
+    return left_.nodes.contains(node) &&
+           (left_.began_elsewhere || client().nodes[node].was_asked());
+}
+
 void release_round::on_paid(time_point now) {
     const auto next = core::release_after_owed(left_, left_.kind->is_fenced);
     if (!next) return;

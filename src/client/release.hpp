@@ -49,7 +49,7 @@ private:
     bool is_wanted(std::uint32_t) const noexcept final { return true; }
     bool write_again(std::size_t node, std::uint32_t round, wire::request& out,
                      time_point now) const final;
-    bool is_owed(std::size_t node) const noexcept final { return left_.nodes.contains(node); }
+    bool is_owed(std::size_t node) const noexcept final;
     void send_to(node_mask nodes, time_point now);
     /// `is_again`: for the message of `release_facts`.
     void write(wire::request& out, std::size_t node, bool is_again, time_point now) const;

@@ -96,6 +96,7 @@ std::optional<wire::failure> session::refuse(const wire::request& text) const {
 
 void session::send(entry item, const wire::request& text, time_point now) {
     assert(item.what && is_ready());
+    was_asked_ = true;
     if (text.is_command()) {
         end_turn();
         outgoing().append(text.words);
@@ -296,6 +297,12 @@ void session::on_end(const wire::failure& why, time_point now) {
 
 void session::reconnect(const wire::failure& why, time_point now) {
     if (is_ready()) give_up(why, false, now);
+}
+
+bool session::is_idle() const noexcept {
+    return pipeline_.empty() && owed_.size() == 0 &&
+           std::none_of(waiting_.begin(), waiting_.end(),
+                        [this](const queued& q) { return q.item.what->is_owed(index()); });
 }
 
 // Returns how many of the commands without an answer were releases.

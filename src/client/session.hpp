@@ -100,7 +100,11 @@ public:
     std::size_t backlog() const noexcept {
         return pipeline_.size() + waiting_.size() + owed_.size();
     }
-    bool is_idle() const noexcept { return backlog() == 0; }
+    /// Whether nothing is under way that a client which ends has to wait for. What waits for a
+    /// connection counts only where it is owed.
+    bool is_idle() const noexcept;
+    /// Whether any request or command has gone out to the node, on any connection.
+    bool was_asked() const noexcept { return was_asked_; }
 
     // From the performer.
     void on_time(time_point now);
@@ -171,6 +175,7 @@ private:
     std::string epoch_;  // that requests name; empty: they name none
     core::keep_limit keep_limit_;
     std::optional<std::int64_t> clock_ahead_us_;
+    bool was_asked_ = false;
     std::size_t unwritten_ = 0;  // at the end of the pipeline, that can't be answered yet
     wire::failure last_failure_;  // of the latest connection that ended
     time_point greeted_from_{};   // when the latest greeting began

@@ -369,7 +369,7 @@ inline constexpr duration longest_node_timeout = longest_measured_timeout;
 /// outage. Of a short ttl it is a tenth: more would leave no time for another try.
 constexpr duration least_node_timeout(duration ttl) noexcept {
     assert(ttl >= duration::zero());
-    return std::clamp<duration>(ttl / 10, shortest_node_timeout, std::chrono::milliseconds(250));
+    return std::clamp<duration>(ttl / 10, shortest_node_timeout, shortest_measured_timeout);
 }
 /// The ttl that is no reason to hurry.
 inline constexpr duration any_ttl = duration::max();

@@ -47,6 +47,22 @@ constexpr std::size_t commands = 8;  // in which so many releases travel
 
 }  // namespace
 
+TEST_CASE("a node that was sent nothing is owed nothing, and delays no close") {
+    world w;
+    w.set_mode(2, mode::mute);
+    w.start();
+    const auto e = w.granted("r", {.ttl = 10s});
+    REQUIRE(e->held);
+    if (GENERATE(false, true)) w.release(std::move(e->held));
+    const auto before = w.now;
+    const auto done = w.start_close();
+    w.run_until_over(*done);
+    CHECK(done->outcome() == error_code());
+    CHECK(w.now - before < 5ms);
+    CHECK(w.count(event_kind::releases_given_up) == 0);
+    CHECK(w.ours("r") == 0);
+}
+
 TEST_CASE("a close lasts for as long as the nodes answer") {
     holder h(many);
     h.w.answers_one_by_one = true;

@@ -3,7 +3,10 @@
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
 
+#include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace redlock;
@@ -106,6 +109,30 @@ TEST_CASE("a round trip above 1 s is reported, with the node_timeout to set") {
     w.run_for(10s);
     CHECK(late_nodes(w) == std::vector<std::string>{"its round trip took 1.2 s, and node_timeout is "
                                                     "1.0 s: set it to 4.8 s"});
+}
+
+TEST_CASE("nodes that are too far for connect_timeout are reached with the one that is named") {
+    auto o = usual_options();
+    o.connect_timeout = 80ms;
+    const auto far = [](client_options options) {
+        auto w = std::make_unique<world>(std::move(options));
+        for (auto& l : w->latency) l = 45ms;
+        w->start();
+        return w;
+    };
+    auto w = far(o);
+    w->run_for(1s);
+    const auto down = std::find_if(w->events.begin(), w->events.end(), [](const told& e) {
+        return e.kind == event_kind::node_down;
+    });
+    REQUIRE(down != w->events.end());
+    INFO(down->detail);
+    const std::string before = "set connect_timeout_ms, which is 80, to ";
+    const auto at = down->detail.find(before);
+    REQUIRE(at != std::string::npos);
+    const auto enough = std::stol(down->detail.substr(at + before.size()));
+    o.connect_timeout = std::chrono::milliseconds(enough);
+    CHECK(far(o)->granted("r")->held);
 }
 
 TEST_CASE("a node that never answered is waited for as long as connecting may take") {

@@ -90,24 +90,3 @@ TEST_CASE("a node_timeout below the round trip is reported, with one that would 
     INFO(text_of(got.value()));
     CHECK(text_of(got.value()).find("node_timeout is 30 ms: set it to ") != std::string::npos);
 }
-
-TEST_CASE("where nodes are too far for connect_timeout, what is said would do, and does") {
-    far_cluster f;
-    auto options = f.options();
-    options.connect_timeout = 60ms;
-    std::string said;
-    {
-        driver d(options, 0);
-        REQUIRE(d.until([&] { return d.log().count(event_kind::node_down) == 3; }));
-        for (const auto& e : d.log().all()) {
-            if (e.kind == event_kind::node_down) said = e.detail;
-        }
-    }
-    INFO(said);
-    const std::string before = "set connect_timeout_ms, which is 60, to ";
-    const auto at = said.find(before);
-    REQUIRE(at != said.npos);
-    options.connect_timeout = std::chrono::milliseconds(std::stol(said.substr(at + before.size())));
-    driver d(options);
-    CHECK(d.acquire("far", {.wait = 10s}).value());
-}

@@ -18,12 +18,12 @@ using namespace redlock::testing;
 
 namespace {
 
-// With the default time-out of a node, and this one for a connection.
-std::string config(cluster& nodes, const scratch& folder, int connect_timeout_ms) {
+std::string config(cluster& nodes, const scratch& folder, int connect_timeout_ms,
+                   int node_timeout_ms = 0) {
     std::string path = folder / "nodes.json";
     std::ofstream file(path);
     file << R"({"cluster": "test", "connect_timeout_ms": )" << connect_timeout_ms
-         << R"(, "nodes": [)";
+         << R"(, "node_timeout_ms": )" << node_timeout_ms << R"(, "nodes": [)";
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         file << (i == 0 ? "" : ", ") << '"' << nodes[i].uri() << '"';
     }
@@ -59,7 +59,7 @@ TEST_CASE("a command that would not wait gives its first connections more time",
     cluster nodes(3);
     const scratch folder;
     found(nodes, config(nodes, folder, 5'000));
-    const std::string configuration = config(nodes, folder, 150);
+    const std::string configuration = config(nodes, folder, 150, 5'000);
     nodes.stop(0);
     nodes.stop(1);
     SECTION("run") {
