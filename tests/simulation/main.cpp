@@ -4,6 +4,7 @@
 #include "simulation/downgrades.hpp"
 #include "simulation/changes.hpp"
 #include "simulation/deletions.hpp"
+#include "simulation/bursts.hpp"
 #include "simulation/elections.hpp"
 #include "simulation/orders.hpp"
 #include "simulation/plan.hpp"
@@ -55,6 +56,7 @@ const std::map<std::string, std::function<bool(const plan&)>> features{
     {"ttl_max", &plan::has_ttl_maxes},
     {"elections", &plan::has_elections},
     {"deletions", &plan::has_deletions},
+    {"bursts", &plan::has_bursts},
     {"changes", [](const plan& in) { return in.changes_lists; }},
     {"detours", [](const plan& in) { return in.has_detours; }},
     {"notes", [](const plan& in) { return in.has_notes; }},
@@ -70,6 +72,7 @@ struct variation {
 
     plan draw(std::uint64_t seed) const {
         plan out = needs("elections")    ? draw_elections(seed)
+                   : needs("bursts")     ? draw_bursts(seed)
                    : needs("downgrades") ? draw_downgrades(seed)
                    : needs("changes")    ? draw_changes(seed)
                    : needs("set_back")   ? draw_set_back(seed)

@@ -3,6 +3,7 @@
 #include "simulation/plan.hpp"
 
 #include "core/lease.hpp"
+#include "core/retry.hpp"
 #include "simulation/absence.hpp"
 #include "simulation/late_commands.hpp"
 #include "simulation/late_grants.hpp"
@@ -907,6 +908,13 @@ duration plan::in_turn() const noexcept {
     // Each turn: two rounds at most, the release, and the word of it. Before the first, connections
     // are made, and votes may be split.
     return static_cast<std::int64_t>(workers) * (1ms + 4 * round_trip) + 10 * round_trip + 200ms;
+}
+
+duration plan::longest_split() const noexcept {
+    duration round_trip{};
+    for (const node_plan& n : nodes) round_trip = std::max(round_trip, n.longest_round_trip());
+    using core::split_votes;
+    return std::max(split_votes::shortest_time, split_votes::most_round_trips * round_trip);
 }
 
 duration plan::good_for() const noexcept {

@@ -204,6 +204,8 @@ struct plan {
     std::optional<duration> open_from{};
     /// In a world of candidates: for so long at most nobody leads while one of them has a quorum.
     std::optional<duration> longest_vacancy{};
+    /// At each multiple of it all programs try for one lock, and do not wait; 0: never.
+    duration between_bursts{};
     bool changes_lists = false;  ///< Operators change the list of nodes.
     bool sets_back = false;      ///< The clocks of all nodes go back while no program is there.
     bool has_detours = false;    ///< Requests overtake acquires that a broken connection delays.
@@ -235,6 +237,9 @@ struct plan {
     bool has_elections() const noexcept { return longest_vacancy.has_value(); }
     /// Whether an operator deletes keys of locks, where all other promises hold.
     bool has_deletions() const noexcept;
+    bool has_bursts() const noexcept { return between_bursts > duration(0); }
+    /// For so long a try without a wait may be repeated where votes are split.
+    duration longest_split() const noexcept;
     /// That any node may take over one command.
     milliseconds longest_node_timeout() const noexcept {
         return node_timeout > milliseconds(0) ? node_timeout : milliseconds(1'000);

@@ -68,9 +68,15 @@ void worker::plan(duration delay, void (worker::*step)()) {
 void worker::think() {
     is_busy_ = false;
     if (in_->is_resting()) return rest();
+    if (in_->around().in.has_bursts()) return plan(until_burst(), &worker::take);
     const duration longest = in_->terms().longest_think;
     const duration least = dice_.happens(0.2) ? duration(100us) : longest / 20;
     plan(dice_.between_orders(least, longest), &worker::take);
+}
+
+duration worker::until_burst() const {
+    const duration every = in_->around().in.between_bursts;
+    return every - (in_->around().when.now() - beginning) % every;
 }
 
 void worker::rest() {
@@ -82,6 +88,7 @@ void worker::take() {
     if (in_->is_resting()) return rest();
     ++step_;
     const program_plan& terms = in_->terms();
+    if (in_->around().in.has_bursts()) return take(0, {.ttl = terms.longest_ttl, .renew = false});
     if (terms.hands_over > 0 && dice_.happens(0.4) && take_over()) return;
     const auto longest = duration(terms.longest_ttl);
     acquire_options how;
@@ -169,7 +176,8 @@ void worker::take(std::vector<std::size_t> resources, const acquire_options& how
     // Planned first: the operation may end at once.
     const bool is_proving = !to_prove_.empty();
     const bool will_cancel =
-        is_proving ? !has_called_off_ && dice_.happens(0.3) : dice_.happens(0.1);
+        is_proving ? !has_called_off_ && dice_.happens(0.3)
+                   : !in_->around().in.has_bursts() && dice_.happens(0.1);
     const duration soon = is_proving ? std::min<duration>(in_time_, 1s) / 4 : duration(1s);
     if (will_cancel) plan(dice_.between_orders(10us, soon), &worker::cancel);
     in_->around().judge.waits(this, resources_.front());
@@ -227,7 +235,7 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     const bool reconnects = std::any_of(votes.begin(), votes.end(), [](const node_vote& v) {
         return v.answer == vote::timed_out && v.detail.starts_with("could not connect in time");
     });
-    check_time(std::max(duration(how_.wait), duration(0)) +
+    check_time((how_.wait > 0ms ? duration(how_.wait) : in.longest_split()) +
                    (reconnects ? 2 : 1) * in.longest_opening() +
                    (1 + 2 * tries) * duration(in.longest_node_timeout()) + 2ms,
                "an acquire");
@@ -299,6 +307,9 @@ void worker::keep() {
     if (!to_prove_.empty()) return plan(1ms, &worker::give_back);
     if (in_->is_resting() || in_->terms().is_rival) return give_back();
     if (in_->terms().is_candidate) return lead();
+    if (in_->around().in.has_bursts()) {  // half-way to the next one
+        return plan(until_burst() - in_->around().in.between_bursts / 2, &worker::give_back);
+    }
     const double hands_over = in_->terms().hands_over;
     if (hands_over > 0 && dice_.happens(hands_over) && hand_over()) return;
     if (in_->terms().is_keeper || dice_.happens(0.3)) {

@@ -73,6 +73,7 @@ private:
     void let_go();
     void give_back();
     void rest();
+    duration until_burst() const;
     std::string name() const;
     template <class F>
     void tell(F&& say) const;

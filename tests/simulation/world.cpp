@@ -75,6 +75,19 @@ void world::watch_office() {
     when_.after(between_looks, [this] { watch_office(); });
 }
 
+// A little before the winner gives the lock back. Once in a while nobody gets it.
+void world::watch_bursts() {
+    const bool is_won = referee_.is_held();
+    const bool is_open = when_.now() > beginning + plan_->aftermath(fault_kind::cut) + 1s;
+    referee_.require(is_won || was_won_ || !is_open, "a winner", [] {
+        return std::string("nobody got the lock in two bursts, one after the other");
+    });
+    was_won_ = is_won || !is_open;
+    if (when_.now() + plan_->between_bursts < plan_->ends()) {
+        when_.after(plan_->between_bursts, [this] { watch_bursts(); });
+    }
+}
+
 void world::run_until(time_point limit) {
     constexpr std::uint64_t most_in_a_ms = 20'000;  // 600 seeds had less than 1,000
     while (!referee_.verdict() && when_.turn(limit)) {
@@ -94,6 +107,9 @@ outcome world::run() {
     }
     for (const auto& f : foreigners_) f->start();
     if (vacancies_) watch_office();
+    if (plan_->has_bursts()) {
+        when_.after(plan_->between_bursts * 2 / 5, [this] { watch_bursts(); });
+    }
     for (const fault& f : plan_->faults) {
         when_.after(f.at, [this, &f] { begin(f); });
         if (f.kind != fault_kind::crash_rewind && f.kind != fault_kind::copy) continue;

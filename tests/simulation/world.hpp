@@ -53,6 +53,7 @@ private:
                     bool may_be_dead, std::int64_t now_ms);
     void start(std::size_t program);
     void watch_office();
+    void watch_bursts();
     template <class F>
     void each_server(const fault& f, F&& what);
     template <class F>
@@ -70,6 +71,7 @@ private:
     std::vector<std::unique_ptr<program>> programs_;
     std::vector<std::unique_ptr<foreigner>> foreigners_;
     std::optional<vacancy_checker> vacancies_;  // where there are elections
+    bool was_won_ = true;                       // the last burst
     std::vector<const fault*> going_on_;  // begun and not ended
 };
 
