@@ -47,6 +47,11 @@ struct node_options {
     /// clients throw `std::invalid_argument`. In a build of the library without OpenSSL `validate`
     /// reports an error, and a configuration with "tls" or "rediss://" is `errc::config_invalid`.
     std::optional<tls_options> tls{};
+    /// Whether the server has each write on disk before it answers. Empty: as CONFIG GET shows.
+    /// true: also where the service forbids CONFIG, and there alone; never of a server that has
+    /// replicas, or was one. If it is not so, a restart may let a second holder in, and nothing
+    /// detects that. false: a restart costs it its vote for `ttl_max`, whatever it shows.
+    std::optional<bool> durable{};
     list_change change = list_change::none;
 };
 

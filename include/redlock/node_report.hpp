@@ -38,6 +38,8 @@ enum class node_problem : std::uint8_t {
     save_failed,         ///< Its last snapshot failed: it may come to refuse writes.
     list_changes,        ///< A list change is under way, or was given up: `node_report::list`.
     clocks_went_back,    ///< The clocks of all nodes did: fences go on ahead of them.
+    hangs_on_all,        ///< It votes only while all nodes answer, until any lock is taken.
+    durable_by_word,     ///< The configuration says that it is durable, and it can't be checked.
 };
 
 REDLOCK_EXPORT std::string_view to_string(node_problem what) noexcept;

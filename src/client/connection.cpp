@@ -259,6 +259,7 @@ void handshake::begin(std::string& out, std::string_view files_complaint) {
     answered_ = 0;
     scripts_ = {};
     record_.reset();
+    may_be_durable_ = false;
     result_ = {};
     result_.files_complaint = files_complaint;
     why_ = {};
@@ -337,7 +338,7 @@ handshake::outcome handshake::on_error(step at, const resp::reply& reply) {
         case step::set_name:
             if (auto away = wire::read_turned_away(reply)) return fail(std::move(*away));
             break;
-        case step::durability: result_.server.is_durable = false; break;
+        case step::durability: result_.server.is_durable = is_durable_by_word(); break;
         case step::info:
             if (!is_guarded(*client_)) break;
             return fail(cause.error, "INFO, which the restart guard needs: " + cause.detail);
@@ -367,8 +368,8 @@ handshake::outcome handshake::on_answer(step at, const resp::reply& reply) {
             result_.server.run_id = wire::field(reply.text(), "run_id");
             read_replication(reply.text(), result_.server);
             // A replica's files may be started at its address, and lack the last writes.
-            result_.server.is_durable = has_settled_log(reply.text()) &&
-                                      !was_replica(reply.text()) && !result_.server.has_replicas;
+            may_be_durable_ = !was_replica(reply.text()) && !result_.server.has_replicas;
+            result_.server.is_durable = may_be_durable_ && has_settled_log(reply.text());
             result_.settings = read_settings(reply.text());
             if (is_guarded(*client_) && result_.server.run_id.empty()) {
                 return fail(errc::protocol_error, "INFO names no run_id");
@@ -376,7 +377,9 @@ handshake::outcome handshake::on_answer(step at, const resp::reply& reply) {
             break;
         case step::durability:
             add_fsync(result_.settings, reply);
-            result_.server.is_durable &= result_.settings.syncs_always();
+            result_.server.is_durable &=
+                result_.settings.syncs_always() && node_->durable != false;
+            if (result_.settings.fsync.empty()) result_.server.is_durable = is_durable_by_word();
             break;
         case step::time:
             result_.time_us = wire::read_time(reply);

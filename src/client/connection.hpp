@@ -245,6 +245,7 @@ private:
     outcome on_error(step at, const resp::reply& reply);
     outcome on_answer(step at, const resp::reply& reply);
     bool wants_record() const noexcept;
+    bool is_durable_by_word() const noexcept { return may_be_durable_ && node_->durable == true; }
     void note_missing(const resp::reply& found);
     bool is_flushed(const resp::reply& reply);
     outcome fail(wire::failure why);
@@ -254,6 +255,7 @@ private:
     const client_options* client_;
     std::vector<step> said_;    // in this order it is answered
     std::size_t answered_ = 0;  // of these
+    bool may_be_durable_ = false;  // by INFO it neither has replicas nor was one
     core::script_search scripts_;
     std::optional<wire::record_exchange> record_;
     greeting result_;

@@ -62,6 +62,9 @@ inline constexpr problem_facts problems[] = {
     {node_problem::save_failed, {}, severity::warning, ": make room on its disk and say BGSAVE"},
     {node_problem::list_changes, {}, severity::warning, ""},
     {node_problem::clocks_went_back, {}, severity::warning, ""},
+    {node_problem::hangs_on_all, {}, severity::warning,
+     ": take any lock once, as by redlock run NAME -- true"},
+    {node_problem::durable_by_word, {}, severity::info, ""},
 };
 
 constexpr const problem_facts& facts_of(node_problem what) noexcept {
@@ -167,6 +170,8 @@ struct probed {
     std::string lateness{};                    ///< That its round trip is too long; see `session`.
     std::string of_ttl_max{};                  ///< That another client's differs.
     std::string of_lift{};                     ///< That the clocks of all nodes went back.
+    bool hangs_on_all = false;                 ///< It votes only while all nodes answer.
+    bool is_durable_by_word = false;           ///< As the configuration says.
 };
 
 /// Locks need it not, but to vote at once after a restart a node does.

@@ -28,7 +28,7 @@ constexpr std::string_view top_names[] = {
 constexpr std::string_view node_names[] = {
     "name",     "host",         "port",          "unix_socket", "username",
     "password", "password_env", "password_file", "database",    "tls",
-    "change"};
+    "durable",  "change"};
 constexpr std::string_view tls_names[] = {"ca_file", "cert_file", "key_file", "server_name",
                                           "verify"};
 constexpr std::string_view default_names[] = {"ttl_ms", "wait_ms", "renew", "max_hold_ms",
@@ -199,6 +199,7 @@ private:
         read.username = in.read_filled("username");
         in.read("database", read.database);
         read_password(in, read);
+        if (in.has("durable")) in.read("durable", read.durable.emplace());
         read_change(in, read);
         if (const json* tls = in.find("tls")) read_tls(*tls, in.place("tls"), read);
         for (const char* part : {"host", "port", "unix_socket"}) {

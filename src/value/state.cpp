@@ -137,6 +137,8 @@ std::string_view to_string(node_problem what) noexcept {
         case node_problem::save_failed: return "save_failed";
         case node_problem::list_changes: return "list_changes";
         case node_problem::clocks_went_back: return "clocks_went_back";
+        case node_problem::hangs_on_all: return "hangs_on_all";
+        case node_problem::durable_by_word: return "durable_by_word";
     }
     return "unknown";
 }

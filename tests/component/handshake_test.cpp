@@ -313,6 +313,27 @@ TEST_CASE("a node is durable where every write is on disk before it is answered"
     }
 }
 
+TEST_CASE("a node may be said to be durable where it does not show it, and never over replicas") {
+    auto node = plain_node();
+    node.durable = true;
+    const auto is_durable = [&](const std::string& lines, const std::string& policy) {
+        detail::handshake h(node, fenced);
+        REQUIRE(after(h, "+OK\r\n" + info("master", lines) + policy + time_told + scripts_there) ==
+                outcome::ask_more);
+        return h.result().server.is_durable;
+    };
+    CHECK(is_durable("", "-NOPERM no config\r\n"));
+    CHECK(is_durable(logged, "-ERR unknown command\r\n"));
+    CHECK(is_durable("", "*0\r\n"));
+    CHECK_FALSE(is_durable(logged, config("everysec")));  // it shows that it is not
+    CHECK_FALSE(is_durable("", config("always")));
+    CHECK_FALSE(is_durable("connected_slaves:1\r\n", "-NOPERM no config\r\n"));
+    CHECK_FALSE(is_durable("master_replid2:" + std::string(40, 'a') + "\r\n", "*0\r\n"));
+    node.durable = false;
+    CHECK_FALSE(is_durable(logged, config("always")));
+    CHECK_FALSE(is_durable(logged, "-NOPERM no config\r\n"));
+}
+
 TEST_CASE("the record is requested once the node has reported its role, settings and time") {
     const auto node = plain_node();
     auto by = fenced;

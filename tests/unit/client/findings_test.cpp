@@ -254,13 +254,34 @@ bool says(const node_finding& f, const std::string& part) {
     return f.text.find(part) != f.text.npos;
 }
 
-constexpr auto last_problem = node_problem::clocks_went_back;
+constexpr auto last_problem = node_problem::durable_by_word;
 
 }  // namespace
 
 TEST_CASE("nothing is found of a healthy node", "[diagnosis]") {
     const patient p;
     CHECK(detail::diagnose(p.report, p.facts, p.options).empty());
+}
+
+TEST_CASE("a node whose vote hangs on all the others says what ends that", "[diagnosis]") {
+    patient p;
+    p.facts.hangs_on_all = true;
+    const auto f = p.only_finding();
+    CHECK(f.problem == node_problem::hangs_on_all);
+    CHECK(f.severity == severity::warning);
+    CHECK(says(f, "as long as all nodes answer: take any lock once"));
+}
+
+TEST_CASE("a node that is durable by word has the price of that named", "[diagnosis]") {
+    patient p;
+    p.facts.settings.fsync.clear();
+    p.facts.refused_config = "NOPERM no";
+    CHECK(p.only_finding().problem == node_problem::forgets_at_restart);
+    p.facts.is_durable_by_word = true;
+    const auto f = p.only_finding();
+    CHECK(f.problem == node_problem::durable_by_word);
+    CHECK(f.severity == severity::info);
+    CHECK(says(f, "a restart may let a second holder in, and nothing detects it"));
 }
 
 TEST_CASE("a node without a vote says why, and what to do", "[diagnosis]") {
@@ -423,7 +444,7 @@ TEST_CASE("the operator's guide has a line for every problem", "[diagnosis]") {
               guide.npos);
         ++problems;
     }
-    CHECK(problems == 20);
+    CHECK(problems == 22);
     CHECK(problems == std::size(detail::problems));
     CHECK(to_string(static_cast<node_problem>(problems)) == "unknown");
 }

@@ -162,8 +162,9 @@ TEST_CASE("the marks of a list that changes arrive at their nodes") {
 TEST_CASE("every option arrives in its field") {
     const auto read = parse_configuration(R"({
         "$schema": "x", "nodes": [
-            {"name": "n", "host": "h", "port": 1, "username": "u", "password": "p", "database": 3},
-            {"unix_socket": "/s"}, "redis://c"],
+            {"name": "n", "host": "h", "port": 1, "username": "u", "password": "p", "database": 3,
+             "durable": true},
+            {"unix_socket": "/s", "durable": false}, "redis://c"],
         "key_prefix": "p:", "node_timeout_ms": 11, "connect_timeout_ms": 12, "ttl_max_ms": 13000,
         "drift_factor": 0.25, "drift_min_ms": 14, "client_name": "me", "cluster": "c",
         "fencing": false, "restart_guard": "off", "defaults": {"ttl_ms": 5000, "wait_ms": 15,
@@ -177,7 +178,10 @@ TEST_CASE("every option arrives in its field") {
     CHECK(c.nodes[0].username == "u");
     CHECK(c.nodes[0].password == "p");
     CHECK(c.nodes[0].database == 3);
+    CHECK(c.nodes[0].durable == true);
     CHECK(c.nodes[1].unix_socket == "/s");
+    CHECK(c.nodes[1].durable == false);
+    CHECK_FALSE(c.nodes[2].durable);
     CHECK(c.nodes[2].host == "c");
     CHECK(c.key_prefix == "p:");
     CHECK(c.node_timeout == 11ms);
