@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <system_error>
 #include <string_view>
 #include <vector>
 
@@ -53,6 +54,8 @@ int main(int argc, char** argv) {
         status = e.status;
     } catch (const boost::system::system_error& e) {
         complain(system_failure(e.code()));
+    } catch (const std::system_error& e) {
+        complain(system_failure(error_code(e.code())));
     } catch (const std::exception& e) {
         complain(without_type_name(e.what()));
     }

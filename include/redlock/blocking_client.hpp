@@ -48,8 +48,8 @@ public:
     /// Starts to connect.
     ///
     /// **Errors.** Throws `std::invalid_argument` if an option is wrong, with a text that names
-    /// every wrong one, and `std::system_error` or `boost::system::system_error` if the system has
-    /// no thread or file descriptor for the client.
+    /// every wrong one, and `std::system_error` if the system has no thread or file descriptor
+    /// for the client.
     explicit blocking_client(client_options options);
     /// As above, with the options of the configuration `file`: see `load_options`. Throws
     /// `std::invalid_argument` with `config_error::message()` if it can't be used.

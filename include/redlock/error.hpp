@@ -20,7 +20,10 @@ namespace redlock {
 
 using boost::system::error_code;
 
-/// Errors of the category `redlock`. The numbers are stable across releases.
+/// Errors of the category `redlock`. The numbers are stable across releases. Some compare equal to
+/// those of the standard, too: `not_held` to `std::errc::operation_not_permitted`, `would_deadlock`
+/// to `resource_deadlock_would_occur`, `invalid_argument` to `invalid_argument`, and `contended`
+/// both to `timed_out`, for callers that waited, and to `device_or_resource_busy`.
 ///
 /// A cancelled operation completes with `boost::asio::error::operation_aborted` instead.
 enum class errc {
@@ -29,7 +32,8 @@ enum class errc {
     validity_exhausted = 3,  ///< A quorum answered yes, but too late for the ttl.
     not_held = 4,            ///< A quorum denies that the lease holds the key; or it was released.
     lost = 5,                ///< The lease ended before the operation did.
-    /// A `blocking_client` was called from its own thread, or a thread locked its `mutex` again.
+    /// The call would wait for itself: a `blocking_client` was called from its own thread, or a
+    /// thread locked its `mutex` again.
     would_deadlock = 6,
     invalid_argument = 7,    ///< An argument breaks a documented precondition; nothing was sent.
     client_closed = 8,       ///< The client was closed, destroyed or moved from.

@@ -41,8 +41,10 @@ public:
     ///
     /// **Preconditions.** Those of `client::async_acquire`. If they do not hold, the guard is not
     /// held, and `why()` is `invalid_argument`.
-    [[nodiscard]] guard(blocking_client& client, std::string resource,
-                        acquire_options options = {}) noexcept;
+    /// **Cancellation.** A stop ends the wait: the guard is not held, and the code of `why()` is
+    /// `boost::asio::error::operation_aborted`.
+    [[nodiscard]] guard(blocking_client& client, std::string resource, acquire_options options = {},
+                        std::stop_token stop = {}) noexcept;
     ~guard() = default;
     guard(const guard&) = delete;
     guard& operator=(const guard&) = delete;
@@ -60,12 +62,20 @@ public:
     /// A sign of life, for `acquire_options::watchdog`: see `lease::touch()`.
     void touch() const noexcept { lease_.touch(); }
 
+    /// Releases the lock before the end of the scope, and blocks until a quorum of nodes has answered
+    /// or can't. Whether the lock was held until then; else `why()` says what became of it. From
+    /// then on the guard is not held, and `why()` is `errc::not_held`, also of a second call.
+    ///
+    /// **Preconditions.** The client was neither destroyed nor moved from.
+    [[nodiscard]] bool release() noexcept;
+
     /// Why it is not held: the refusal of the acquire, `errc::lost` with the reason in its detail,
     /// or `errc::client_closed`. The code is zero while it is held. The reference is valid as long
     /// as the guard; the next call may change what it refers to.
     const refusal& why() const noexcept;
 
 private:
+    blocking_client* client_;
     lease lease_;
     mutable refusal why_;
 };

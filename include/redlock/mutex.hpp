@@ -27,7 +27,10 @@ public:
     /// **Errors.** `would_deadlock`: this thread has locked it, or is the client's own. `lost`: see
     /// `mutex`. Else those of `blocking_client::acquire`, such as `contended` or `no_quorum` when
     /// `options.wait` is over.
-    void lock() { lock_as(lock_mode::exclusive); }
+    void lock() { lock_as(lock_mode::exclusive, {}); }
+    /// As `lock()`, until a stop is requested: then it throws `operation_aborted`, which equals
+    /// `std::errc::operation_canceled`, and the mutex is not locked.
+    void lock(std::stop_token stop) { lock_as(lock_mode::exclusive, std::move(stop)); }
 
     /// One attempt. False if it failed: another owner holds the lock, waiters precede, no quorum
     /// could vote; also if this thread has locked the mutex. `blocking_client::acquire` says why.
@@ -73,7 +76,7 @@ protected:
     ~basic_mutex();
 
     /// Beside a hold of either mode, another one is refused.
-    void lock_as(lock_mode mode);
+    void lock_as(lock_mode mode, std::stop_token stop);
     bool try_lock_within(std::chrono::milliseconds wait, lock_mode mode = lock_mode::exclusive);
     /// Shares the hold of the calling thread from now on, also where it has lost it: its unlock
     /// reports that.

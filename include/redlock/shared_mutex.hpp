@@ -5,6 +5,7 @@
 #include <redlock/mutex.hpp>
 
 #include <chrono>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -30,7 +31,9 @@ public:
         : basic_mutex(client, std::move(resource), options, nesting::refused) {}
 
     /// Blocks until the calling thread holds the mutex, perhaps beside others that share it.
-    void lock_shared() { lock_as(lock_mode::shared); }
+    void lock_shared() { lock_as(lock_mode::shared, {}); }
+    /// See `mutex::lock(std::stop_token)`.
+    void lock_shared(std::stop_token stop) { lock_as(lock_mode::shared, std::move(stop)); }
     /// One attempt to share it. See `mutex::try_lock`.
     [[nodiscard]] bool try_lock_shared() {
         return try_lock_within(std::chrono::milliseconds(0), lock_mode::shared);

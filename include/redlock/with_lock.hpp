@@ -80,6 +80,10 @@ result<section_value<F>, refusal> run_section(blocking_client& client,
 /// so. The lease is renewed meanwhile, unless `options.renew` is off. With `options.watchdog` it is
 /// renewed only as long as `f` calls `touch()` of its lease often enough.
 ///
+/// A stop that is requested before `f` is called ends the wait: the error is
+/// `boost::asio::error::operation_aborted`. Later it has no effect: a function that is to stop by it
+/// captures it.
+///
 /// **Preconditions.** Those of `client::async_acquire`. `f` does not return a reference.
 /// **Completion.** A value: `f` returned while the lease was held. Also if the release then reaches
 /// no quorum: the client goes on to release the keys in the background.
@@ -95,23 +99,28 @@ result<section_value<F>, refusal> run_section(blocking_client& client,
 template <detail::section_function F>
 [[nodiscard]] result<detail::section_value<F>, refusal> with_lock(blocking_client& client,
                                                                   std::string resource,
-                                                                  acquire_options options, F&& f) {
-    return detail::run_section(client, client.acquire(std::move(resource), options),
-                               std::forward<F>(f));
+                                                                  acquire_options options, F&& f,
+                                                                  std::stop_token stop = {}) {
+    return detail::run_section(
+        client, client.acquire(std::move(resource), options, std::move(stop)), std::forward<F>(f));
 }
 /// With the options of `acquire_options{}`: one attempt.
 template <detail::section_function F>
 [[nodiscard]] result<detail::section_value<F>, refusal> with_lock(blocking_client& client,
-                                                                  std::string resource, F&& f) {
-    return with_lock(client, std::move(resource), acquire_options{}, std::forward<F>(f));
+                                                                  std::string resource, F&& f,
+                                                                  std::stop_token stop = {}) {
+    return with_lock(client, std::move(resource), acquire_options{}, std::forward<F>(f),
+                     std::move(stop));
 }
 /// Of several resources at once. See `client::async_acquire_all`.
 template <detail::section_function F>
 [[nodiscard]] result<detail::section_value<F>, refusal> with_lock(blocking_client& client,
                                                                   resource_list resources,
-                                                                  acquire_options options, F&& f) {
-    return detail::run_section(client, client.acquire_all(std::move(resources), options),
-                               std::forward<F>(f));
+                                                                  acquire_options options, F&& f,
+                                                                  std::stop_token stop = {}) {
+    return detail::run_section(
+        client, client.acquire_all(std::move(resources), options, std::move(stop)),
+        std::forward<F>(f));
 }
 
 }  // namespace redlock

@@ -175,7 +175,8 @@ void begin_campaign(const election_ptr& state, campaign::then what, campaign_han
     const auto made = std::make_shared<campaign>(state, std::move(handler), what);
     if (!state->begin(made)) {
         const error_code why = errc::would_deadlock;
-        return campaign_handler(std::move(made->handler))(why, refusal{why, {}});
+        return campaign_handler(std::move(made->handler))(
+            why, refusal{why, {}, "this election leads or campaigns already"});
     }
     auto slot = asio::get_associated_cancellation_slot(made->handler);
     if (slot.is_connected()) {

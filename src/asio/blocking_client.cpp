@@ -178,6 +178,9 @@ result<T> as_result(std::tuple<error_code, T> done) {
 
 result<lease, refusal> as_lease(std::tuple<error_code, lease> done) {
     auto& [ec, got] = done;
+    if (ec == errc::would_deadlock) {
+        return refusal{ec, {}, "called in the client's own thread, by lost_token() or on_event"};
+    }
     if (ec) return refusal{ec, {got.votes().begin(), got.votes().end()}, got.why()};
     return std::move(got);
 }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <sys/timerfd.h>
 #include <unistd.h>
+#include <system_error>
 #include <utility>
 
 namespace redlock::detail {
@@ -21,8 +22,7 @@ int make_timer() {
     const int fd = beside_standard_streams(
         ::timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC));
     if (fd < 0) {
-        throw boost::system::system_error(errno, boost::system::system_category(),
-                                          "timerfd_create");
+        throw std::system_error(errno, std::system_category(), "timerfd_create");
     }
     return fd;
 }

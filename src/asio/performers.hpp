@@ -129,7 +129,7 @@ REDLOCK_EXPORT void use_performers(performer_source* from) noexcept;
 /// by as much; this is a timerfd on CLOCK_BOOTTIME (timerfd_create(2)). Runs on one strand.
 class asio_timer final : public alarm_performer {
 public:
-    /// Throws `boost::system::system_error` where the system has no more descriptors.
+    /// Throws `std::system_error` where the system has no more descriptors.
     explicit asio_timer(io_strand on);
 
     void start(std::shared_ptr<void> keep, std::function<void()> ring) override;

@@ -194,13 +194,14 @@ basic_mutex::basic_mutex(blocking_client& client, std::string resource, acquire_
 
 basic_mutex::~basic_mutex() = default;
 
-void basic_mutex::lock_as(lock_mode mode) {
+void basic_mutex::lock_as(lock_mode mode, std::stop_token stop) {
     const state& s = *state_;
     if (state_->arrive() == holds::standing::held) {
-        if (s.again == nesting::refused) detail::fail(errc::would_deadlock, s.resource);
-        return;
+        if (s.again == nesting::counted) return;
+        detail::fail(errc::would_deadlock, s.resource, "this thread has locked it already");
     }
-    state_->begin(detail::acquire_or_throw(*s.client, s.resource, s.terms(mode)));
+    state_->begin(
+        detail::acquire_or_throw(*s.client, s.resource, s.terms(mode), std::move(stop)));
 }
 
 bool basic_mutex::try_lock_within(std::chrono::milliseconds wait, lock_mode mode) {
@@ -317,9 +318,11 @@ bool release_held(blocking_client& client, lease held) {
 
 namespace redlock {
 
-guard::guard(blocking_client& client, std::string resource, acquire_options options) noexcept {
+guard::guard(blocking_client& client, std::string resource, acquire_options options,
+             std::stop_token stop) noexcept
+    : client_(&client) {
     try {
-        if (auto got = client.acquire(std::move(resource), options)) {
+        if (auto got = client.acquire(std::move(resource), options, std::move(stop))) {
             lease_ = std::move(*got);
         } else {
             why_ = std::move(got).error();
@@ -328,6 +331,19 @@ guard::guard(blocking_client& client, std::string resource, acquire_options opti
         // An acquire allocates; it throws nothing but that it could not.
         why_.code = make_error_code(boost::system::errc::not_enough_memory);
     }
+}
+
+bool guard::release() noexcept {
+    if (!detail::access::state(lease_)) return false;
+    try {
+        why_ = detail::blocking_section(*client_, std::move(lease_)).end();
+    } catch (...) {
+        // The lease's own destructor releases it in the background.
+        why_.code = make_error_code(boost::system::errc::not_enough_memory);
+    }
+    const bool was_held = !why_.code;
+    if (was_held) why_.code = errc::not_held;
+    return was_held;
 }
 
 const refusal& guard::why() const noexcept {

@@ -10,6 +10,7 @@
 #include <redlock/error.hpp>
 #include <redlock/loss.hpp>
 #include <redlock/refusal.hpp>
+#include <redlock/result.hpp>
 #include <redlock/vote.hpp>
 
 #include <boost/system/system_error.hpp>
@@ -31,7 +32,7 @@ const char* text_of(int value) noexcept {
         case errc::validity_exhausted: return "the grants came too late for the ttl";
         case errc::not_held: return "the lock is not held";
         case errc::lost: return "the lease was lost";
-        case errc::would_deadlock: return "this thread holds the lock already";
+        case errc::would_deadlock: return "the call would wait for itself";
         case errc::invalid_argument: return "an argument is out of its range";
         case errc::client_closed: return "the client is closed";
         case errc::auth_failed: return "the node refused the user name or the password";
@@ -75,6 +76,8 @@ bool falls_under(const error_code& code, condition what) noexcept {
     return false;
 }
 
+namespace std_errc = boost::system::errc;  // as std::errc compares with it
+
 // The ids make two copies of the library in one process agree on what is equal.
 class error_category_impl final : public boost::system::error_category {
 public:
@@ -84,6 +87,23 @@ public:
     const char* message(int value, char*, std::size_t) const noexcept override {
         return text_of(value);
     }
+    boost::system::error_condition default_error_condition(int value) const noexcept override {
+        switch (static_cast<errc>(value)) {
+            case errc::contended: return make_error_condition(std_errc::device_or_resource_busy);
+            case errc::not_held: return make_error_condition(std_errc::operation_not_permitted);
+            case errc::would_deadlock:
+                return make_error_condition(std_errc::resource_deadlock_would_occur);
+            case errc::invalid_argument: return make_error_condition(std_errc::invalid_argument);
+            case errc::timed_out: return make_error_condition(std_errc::timed_out);
+            default: return {value, *this};
+        }
+    }
+    // Of an acquire that had a wait, contention is that its time is over.
+    bool equivalent(int value, const boost::system::error_condition& what) const noexcept override {
+        return what == default_error_condition(value) ||
+               (static_cast<errc>(value) == errc::contended && what == std_errc::timed_out);
+    }
+    using error_category::equivalent;
 };
 
 class condition_category_impl final : public boost::system::error_category {
@@ -189,7 +209,11 @@ std::string detail::reasons_of(const refusal& r) {
 }
 
 void throw_exception_from_error(const refusal& r, const boost::source_location& where) {
-    boost::throw_exception(boost::system::system_error(r.code, r.message()), where);
+    boost::throw_exception(std::system_error(r.code, detail::reasons_of(r)), where);
+}
+
+void throw_exception_from_error(const call_error& e, const boost::source_location& where) {
+    boost::throw_exception(std::system_error(e), where);
 }
 
 std::exception_ptr detail::as_exception(const refusal& why) {

@@ -7,7 +7,6 @@
 #include <redlock/error.hpp>
 
 #include <boost/asio/steady_timer.hpp>
-#include <boost/system/system_error.hpp>
 
 #include <dlfcn.h>
 #include <sys/stat.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <system_error>
 
 using namespace redlock;
 using namespace redlock::testing;
@@ -91,7 +91,7 @@ TEST_CASE("a client that gets no descriptor says so when it is made", "[descript
     error_code thrown;
     try {
         const client user(context, options);
-    } catch (const boost::system::system_error& e) {
+    } catch (const std::system_error& e) {
         thrown = e.code();
     }
     no_timers = false;

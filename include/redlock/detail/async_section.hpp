@@ -129,10 +129,10 @@ private:
         std::weak_ptr<async_section> about;
 
         void operator()(asio::cancellation_type type) const {
-            const auto self = about.lock();
-            if (!self || type == asio::cancellation_type::none) return;
-            asio::post(self->strand_, [about = about] {
-                if (const auto alive = about.lock()) alive->cancel();
+            const auto section = about.lock();
+            if (!section || type == asio::cancellation_type::none) return;
+            asio::post(section->strand_, [about = about] {
+                if (const auto self = about.lock()) self->cancel();
             });
         }
     };

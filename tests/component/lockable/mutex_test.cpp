@@ -46,6 +46,35 @@ TEMPLATE_TEST_CASE("locks with a fence, and unlocks without a trace", "[mutex]",
     m.unlock();
 }
 
+TEMPLATE_TEST_CASE("a stop ends a lock that waits", "[mutex][threads]", redlock::mutex,
+                   recursive_mutex, redlock::shared_mutex) {
+    masters nodes;
+    blocking_client client(nodes.options());
+    blocking_client other_client(nodes.options());
+    TestType m(client, "r");
+    TestType there(other_client, "r");
+    there.lock();
+    std::stop_source stop;
+    std::error_code ended;
+    std::error_code ended_shared = std::make_error_code(std::errc::operation_canceled);
+    {
+        std::jthread one([&] { ended = thrown_by([&] { m.lock(stop.get_token()); }); });
+        std::jthread other([&] {
+            if constexpr (std::is_same_v<TestType, redlock::shared_mutex>) {
+                ended_shared = thrown_by([&] { m.lock_shared(stop.get_token()); });
+            }
+        });
+        REQUIRE(pass_until(nodes, [&] { return nodes.waiting("r") == 1; }));
+        stop.request_stop();
+    }
+    CHECK(ended == std::errc::operation_canceled);
+    CHECK(ended_shared == std::errc::operation_canceled);
+    CHECK(thrown_by([&] { m.unlock(); }) == std::errc::operation_not_permitted);
+    there.unlock();
+    m.lock(std::stop_token());
+    m.unlock();
+}
+
 TEST_CASE("plain locks have no fence, but a token", "[mutex]") {
     masters nodes;
     auto options = nodes.options();
@@ -65,6 +94,12 @@ TEST_CASE("a mutex is not recursive, and belongs to the thread that locked it", 
     redlock::mutex m(client, "r");
     m.lock();
     CHECK(thrown_by([&] { m.lock(); }) == errc::would_deadlock);
+    CHECK(thrown_by([&] { m.lock(); }) == std::errc::resource_deadlock_would_occur);
+    try {
+        m.lock();
+    } catch (const std::system_error& e) {
+        CHECK(std::string(e.what()).find("this thread has locked it already") != std::string::npos);
+    }
     CHECK_FALSE(m.try_lock());
     CHECK_FALSE(m.try_lock_for(1h));
     CHECK_FALSE(m.try_lock_until(std::chrono::steady_clock::now() + 1h));

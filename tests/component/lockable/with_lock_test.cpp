@@ -245,6 +245,59 @@ TEST_CASE("a guard holds the lock for its scope", "[guard]") {
     CHECK(guard(client, "").why() == errc::invalid_argument);
 }
 
+TEST_CASE("a guard is released before its scope ends, and says whether it held", "[guard]") {
+    masters nodes;
+    blocking_client client(nodes.options());
+    SECTION("that it held until then") {
+        guard held(client, "r");
+        REQUIRE(held);
+        CHECK(held.release());
+        CHECK(is_untouched(nodes, "r"));
+        CHECK_FALSE(held);
+        CHECK(held.why() == errc::not_held);
+        CHECK_FALSE(held.release());
+        CHECK(held.why() == errc::not_held);
+    }
+    SECTION("that it was lost") {
+        guard held(client, "r", {.ttl = 3s});
+        CHECK(lose(nodes, "r", held.lost_token()));
+        CHECK_FALSE(held.release());
+        CHECK(held.why() == errc::lost);
+        CHECK(held.why().detail.starts_with("taken: "));
+    }
+    SECTION("that it was never acquired") {
+        guard held(client, "");
+        CHECK_FALSE(held.release());
+        CHECK(held.why() == errc::invalid_argument);
+    }
+}
+
+TEST_CASE("a stop ends the wait of a guard and of a section", "[guard][with_lock]") {
+    masters nodes;
+    blocking_client client(nodes.options());
+    const auto mine = client.acquire("r");
+    REQUIRE(mine);
+    std::stop_source stop;
+    const auto wait_of_guard = [&] {
+        return guard(client, "r", {.wait = 1h}, stop.get_token()).why().code;
+    };
+    const auto wait_of_section = [&] {
+        return with_lock(client, "r", {.wait = 1h}, [](const lease&, std::stop_token) {},
+                         stop.get_token())
+            .error()
+            .code;
+    };
+    auto waiting = GENERATE(true, false) ? std::async(std::launch::async, wait_of_guard)
+                                         : std::async(std::launch::async, wait_of_section);
+    REQUIRE(pass_until(nodes, [&] { return nodes.waiting("r") == 1; }));
+    stop.request_stop();
+    CHECK(waiting.get() == boost::system::errc::operation_canceled);
+    CHECK(with_lock(client, resource_list("r", "s"), {.wait = 1h},
+                    [](const lease&, std::stop_token) {}, stop.get_token())
+              .error()
+              .code == boost::system::errc::operation_canceled);
+}
+
 TEST_CASE("a guard that lost its lock says why, and its scope ends as usual", "[guard]") {
     masters nodes;
     blocking_client client(nodes.options());

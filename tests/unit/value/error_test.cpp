@@ -217,10 +217,38 @@ TEST_CASE("value() of a refused result throws the code and the sentence") {
     try {
         static_cast<void>(refused.value());
         FAIL("nothing was thrown");
-    } catch (const boost::system::system_error& e) {
+    } catch (const std::system_error& e) {
         CHECK(e.code() == errc::no_quorum);
         CHECK(std::string(e.what()).find("2 of 5 nodes granted") != std::string::npos);
     }
+    const result<int> failed = error_code(errc::lost);
+    CHECK(failed.error() == condition::ownership);
+    try {
+        static_cast<void>(failed.value());
+        FAIL("nothing was thrown");
+    } catch (const std::system_error& e) {
+        CHECK(e.code() == errc::lost);
+    }
+}
+
+TEST_CASE("errors compare with those of the standard, in both kinds of code") {
+    const auto are_equal = [](errc ours, std::errc theirs) {
+        const error_code code = ours;
+        CHECK(code == static_cast<boost::system::errc::errc_t>(theirs));
+        CHECK(std::error_code(code) == theirs);
+        CHECK(std::error_code(ours) == theirs);
+        CHECK(std::system_error(ours).code() == theirs);
+    };
+    are_equal(errc::would_deadlock, std::errc::resource_deadlock_would_occur);
+    are_equal(errc::not_held, std::errc::operation_not_permitted);
+    are_equal(errc::invalid_argument, std::errc::invalid_argument);
+    are_equal(errc::contended, std::errc::timed_out);
+    are_equal(errc::contended, std::errc::device_or_resource_busy);
+    are_equal(errc::timed_out, std::errc::timed_out);
+    CHECK(std::error_code(errc::no_quorum) != std::errc::timed_out);
+    CHECK(std::error_code(errc::lost) != std::errc::operation_not_permitted);
+    CHECK(error_code(errc::contended) != errc::timed_out);
+    CHECK(error_code(errc::contended) == condition::retryable);
 }
 
 }  // namespace refusal_test
