@@ -3,8 +3,9 @@
  * SPDX-License-Identifier: MIT
  *
  * Results. Each function that returns int, and says nothing else, returns 0 (REDLOCK_OK) or a
- * number of enum redlock_status; redlock_last_error() then says why. No exception leaves a
- * function.
+ * number of enum redlock_status; redlock_last_error() then says why. Its comment names those that it
+ * can return, but for REDLOCK_INVALID_ARGUMENT for a null pointer, REDLOCK_NO_MEMORY and
+ * REDLOCK_SYSTEM_ERROR, which each can. No exception leaves a function.
  *
  * Thread safety. Any thread may call any function at any time, also with an object that other
  * threads use. Only while a function frees an object no other thread may be inside a call with it.
@@ -47,7 +48,10 @@ REDLOCK_C_EXPORT int redlock_client_from_environment(redlock_client** out);
 
 /* Releases every lease of the client, and waits until the nodes have answered, or were given up:
  * at most for the longer of node_timeout and a second. Every other call with the client, also one
- * that another thread is inside of, ends with REDLOCK_CLIENT_CLOSED. */
+ * that another thread is inside of, ends with REDLOCK_CLIENT_CLOSED.
+ *
+ * Errors: REDLOCK_NO_QUORUM: fewer nodes than a quorum answered; locks may stay taken until the ttl
+ * of their keys ends. REDLOCK_CLIENT_CLOSED: it belongs to a parent process. */
 REDLOCK_C_EXPORT int redlock_client_close(redlock_client* client);
 
 /* Closes the client as above, and frees it. Its leases and limiters outlive it as objects, and are
@@ -119,21 +123,35 @@ REDLOCK_C_EXPORT const char* redlock_lease_token(const redlock_lease* lease);
  * says which. */
 REDLOCK_C_EXPORT int redlock_lease_lost_fd(const redlock_lease* lease);
 
+/* Why the lease is over, a number of enum redlock_loss, before it is released; REDLOCK_LOSS_NONE as
+ * long as it is valid, and for a null pointer. */
+REDLOCK_C_EXPORT int redlock_lease_loss(const redlock_lease* lease);
+
 /* A sign of life, for a lease with watchdog_ms. It sends nothing, and brings no lost lease back. */
 REDLOCK_C_EXPORT void redlock_lease_touch(const redlock_lease* lease);
 
 /* Prolongs the lease, and lets renewal go on with this ttl. Waits for a quorum of answers.
  *
  * Leaves behind: after an error the lease as it was, valid as long as it was before.
- * Errors: REDLOCK_LOST, REDLOCK_NO_QUORUM, REDLOCK_INVALID_ARGUMENT. */
+ * Errors: REDLOCK_LOST: it ended before or during the call. REDLOCK_NOT_HELD: a quorum says that
+ * the key is not this lease's. REDLOCK_NO_QUORUM; REDLOCK_VALIDITY_EXHAUSTED: the answers came too
+ * late; REDLOCK_INVALID_ARGUMENT; REDLOCK_CLIENT_CLOSED. */
 REDLOCK_C_EXPORT int redlock_extend(redlock_lease* lease, int64_t ttl_ms);
+
+/* Turns a lease that is held alone into a reader's, without a moment in which nobody holds the
+ * resource; there is no way back. From this call on it promises no more than a reader's does,
+ * whatever the outcome. Not for leases of several resources or of a slot, that were adopted, or
+ * whose token was asked for.
+ *
+ * Errors: as redlock_extend. */
+REDLOCK_C_EXPORT int redlock_downgrade(redlock_lease* lease);
 
 /* Releases the lease and frees it, whatever it returns. Waits until a quorum of nodes has
  * answered, or can't; in that case the client goes on to release it in the background.
  *
  * Errors: REDLOCK_LOST: it was lost before, so what it protected may have met another holder's
  * work. REDLOCK_NOT_HELD: the nodes say that it was gone. REDLOCK_NO_QUORUM: too few nodes
- * answered. */
+ * answered. REDLOCK_CLIENT_CLOSED: the client was closed, and has released it. */
 REDLOCK_C_EXPORT int redlock_release(redlock_lease* lease);
 
 /* Frees the lease and lets the client release it in the background: it waits for nothing. */
@@ -145,7 +163,9 @@ REDLOCK_C_EXPORT void redlock_lease_detach(redlock_lease* lease);
 /* ---- At most so many per period ---- */
 
 /* A limit of `limit` (1 to 1000) times per period_ms, of all programs that name the resource.
- * Sends nothing. The object keeps the client alive until it is freed; the caller frees it. */
+ * Sends nothing. The object keeps the client alive until it is freed; the caller frees it.
+ *
+ * Errors: REDLOCK_INVALID_ARGUMENT. */
 REDLOCK_C_EXPORT int redlock_limiter_new(redlock_client* client, const char* resource,
                                          uint16_t limit, int64_t period_ms, redlock_limiter** out);
 
@@ -162,14 +182,39 @@ REDLOCK_C_EXPORT void redlock_limiter_free(redlock_limiter* limiter);
 /* ---- What is held, and how the nodes are ---- */
 
 /* The holder of a resource as one JSON object, as `redlock inspect --json` prints it. With
- * REDLOCK_NO_QUORUM, too few nodes answered and *json is set all the same: it says which. */
+ * REDLOCK_NO_QUORUM, too few nodes answered and *json is set all the same: it says which.
+ *
+ * Errors: REDLOCK_NO_QUORUM; REDLOCK_INVALID_ARGUMENT; REDLOCK_CLIENT_CLOSED. */
 REDLOCK_C_EXPORT int redlock_inspect(redlock_client* client, const char* resource, char** json);
 
-/* The names of what is held and begins with `prefix` (null: all), as a JSON list of texts. */
+/* Waits for the holders of a resource to change. The object remembers what was shown last, so no
+ * change between two calls is missed: several may be shown as one. The first call shows the holder
+ * as soon as a quorum of nodes agrees on it. *json is as redlock_inspect gives it. `cancel` may be
+ * null. The object keeps the client alive until it is freed; one call with it at a time.
+ *
+ * Errors: REDLOCK_CANCELLED; REDLOCK_INVALID_ARGUMENT; REDLOCK_CLIENT_CLOSED. */
+REDLOCK_C_EXPORT int redlock_watch_new(redlock_client* client, const char* resource,
+                                       redlock_watch** out);
+REDLOCK_C_EXPORT int redlock_watch_next(redlock_watch* watch, redlock_cancel* cancel, char** json);
+REDLOCK_C_EXPORT void redlock_watch_free(redlock_watch* watch);
+
+/* Takes a resource from those that hold it at this call, as an operator does when a program hangs:
+ * each of them goes on until its next renewal, and only the fence tells it from the next holder.
+ * *json says what was done: "revoked", "freed" (kept after a release), "holders" (that hold it now),
+ * "held", and one of "votes" per node. With REDLOCK_NO_QUORUM it is set, too.
+ *
+ * Errors: REDLOCK_NO_QUORUM: fewer nodes than a quorum did it, and the holders may still have their
+ * lease; repeat it. REDLOCK_INVALID_ARGUMENT; REDLOCK_CLIENT_CLOSED. */
+REDLOCK_C_EXPORT int redlock_revoke(redlock_client* client, const char* resource, char** json);
+
+/* The names of what is held and begins with `prefix` (null: all), as a JSON list of texts.
+ *
+ * Errors: REDLOCK_NO_QUORUM; REDLOCK_CLIENT_CLOSED. */
 REDLOCK_C_EXPORT int redlock_list(redlock_client* client, const char* prefix, char** json);
 
 /* A JSON list with an object per node, as those of `redlock doctor --json`, each with "findings".
- */
+ *
+ * Errors: REDLOCK_CLIENT_CLOSED. */
 REDLOCK_C_EXPORT int redlock_probe(redlock_client* client, char** json);
 
 /* The counters of this client as a JSON object; as OpenMetrics 1.0; and in Prometheus' older text
@@ -188,6 +233,9 @@ REDLOCK_C_EXPORT void redlock_text_free(char* text);
  * calling thread, until its next call of a function that can fail. */
 REDLOCK_C_EXPORT const char* redlock_last_error(void);
 REDLOCK_C_EXPORT const char* redlock_last_error_json(void);
+
+/* The name of a number of enum redlock_status, such as "contended"; "unknown" for any other. */
+REDLOCK_C_EXPORT const char* redlock_status_name(int status);
 
 /* The version of the library, such as "0.1.0". */
 REDLOCK_C_EXPORT const char* redlock_version(void);

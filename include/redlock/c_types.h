@@ -22,7 +22,7 @@ enum redlock_status {
     REDLOCK_VALIDITY_EXHAUSTED = 3,  /* A quorum answered yes, but too late for the ttl. */
     REDLOCK_NOT_HELD = 4,            /* A quorum denies that the lease holds the key. */
     REDLOCK_LOST = 5,                /* The lease ended before the operation did. */
-    REDLOCK_WOULD_DEADLOCK = 6,
+    REDLOCK_WOULD_DEADLOCK = 6,      /* Of `errc`; no function of this interface returns it. */
     REDLOCK_INVALID_ARGUMENT = 7,    /* The text names it and its bound. */
     REDLOCK_CLIENT_CLOSED = 8,       /* The client was closed, or belongs to a parent process. */
     REDLOCK_CONFIG_INVALID = 11,     /* The text has every reason at once. */
@@ -31,10 +31,22 @@ enum redlock_status {
     REDLOCK_SYSTEM_ERROR = -3        /* It refused a file, a thread or a descriptor. */
 };
 
+/* Why a lease is over: see redlock_lease_loss. */
+enum redlock_loss {
+    REDLOCK_LOSS_NONE = 0,
+    REDLOCK_LOSS_EXPIRED = 1,      /* Its validity ended without a renewal. */
+    REDLOCK_LOSS_TAKEN = 2,        /* A quorum says that the key is gone or another owner's. */
+    REDLOCK_LOSS_UNREACHABLE = 3,  /* No renewal reached a quorum before its validity ended. */
+    REDLOCK_LOSS_MAX_HOLD = 4,     /* It was held for as long as max_hold_ms allows. */
+    REDLOCK_LOSS_STALLED = 5,      /* No redlock_lease_touch for as long as watchdog_ms says. */
+    REDLOCK_LOSS_CLIENT_CLOSED = 6 /* No loss: the client was closed, or is the parent process's. */
+};
+
 typedef struct redlock_client redlock_client;
 typedef struct redlock_lease redlock_lease;
 typedef struct redlock_limiter redlock_limiter;
 typedef struct redlock_cancel redlock_cancel;
+typedef struct redlock_watch redlock_watch;
 
 /* How to acquire. Set all of it to zero, and `size` to sizeof(redlock_options); later versions of
  * the library may add members at the end, and take what is missing for zero. A null pointer in

@@ -186,6 +186,25 @@ void redlock_client_free(redlock_client* client) {
     if (owned) redlock_client_close(owned.get());
 }
 
+const char* redlock_status_name(int status) {
+    switch (static_cast<redlock_status>(status)) {
+        case REDLOCK_OK: return "ok";
+        case REDLOCK_CONTENDED: return "contended";
+        case REDLOCK_NO_QUORUM: return "no_quorum";
+        case REDLOCK_VALIDITY_EXHAUSTED: return "validity_exhausted";
+        case REDLOCK_NOT_HELD: return "not_held";
+        case REDLOCK_LOST: return "lost";
+        case REDLOCK_WOULD_DEADLOCK: return "would_deadlock";
+        case REDLOCK_INVALID_ARGUMENT: return "invalid_argument";
+        case REDLOCK_CLIENT_CLOSED: return "client_closed";
+        case REDLOCK_CONFIG_INVALID: return "config_invalid";
+        case REDLOCK_CANCELLED: return "cancelled";
+        case REDLOCK_NO_MEMORY: return "no_memory";
+        case REDLOCK_SYSTEM_ERROR: return "system_error";
+    }
+    return "unknown";
+}
+
 const char* redlock_version(void) { return REDLOCK_VERSION; }
 
 using namespace redlock;
@@ -230,6 +249,12 @@ int redlock_lease_lost_fd(const redlock_lease* lease) {
     return out;
 }
 
+int redlock_lease_loss(const redlock_lease* lease) {
+    if (lease == nullptr || lease->held) return REDLOCK_LOSS_NONE;
+    const auto why = detail::loss_of(lease->held);
+    return why ? static_cast<int>(*why) + REDLOCK_LOSS_EXPIRED : REDLOCK_LOSS_CLIENT_CLOSED;
+}
+
 void redlock_lease_touch(const redlock_lease* lease) {
     if (lease != nullptr) lease->held.touch();
 }
@@ -243,6 +268,17 @@ int redlock_extend(redlock_lease* lease, int64_t ttl_ms) {
         if (done.error() != errc::invalid_argument) return c::fail(refusal{done.error(), {}});
         return c::refuse("ttl_ms must be 1 to ttl_max_ms, which is " +
                          std::to_string(by.options().ttl_max.count()));
+    });
+}
+
+int redlock_downgrade(redlock_lease* lease) {
+    return c::guarded([&] {
+        if (lease == nullptr) return c::refuse("lease is null");
+        const auto done = lease->client->blocking.downgrade(lease->held);
+        if (done) return static_cast<int>(REDLOCK_OK);
+        if (done.error() != errc::invalid_argument) return c::fail(refusal{done.error(), {}});
+        return c::refuse("the lease can't be shared: it is of several resources or of a slot, its "
+                         "min_hold is not over, a program has its token, or fencing is off");
     });
 }
 

@@ -294,6 +294,51 @@ int redlock_inspect(redlock_client* client, const char* resource, char** json) {
     });
 }
 
+int redlock_watch_new(redlock_client* client, const char* resource, redlock_watch** out) {
+    return c::guarded([&] {
+        if (out == nullptr) return c::refuse("out is null");
+        *out = nullptr;
+        if (client == nullptr) return c::refuse("client is null");
+        if (resource == nullptr) return c::refuse("resource is null");
+        auto why = validate_resource(client->shared->blocking.options(), resource);
+        if (!why.empty()) return c::refuse(std::move(why));
+        auto made = std::make_unique<redlock_watch>();
+        made->client = client->shared;
+        made->resource = resource;
+        *out = made.release();
+        return static_cast<int>(REDLOCK_OK);
+    });
+}
+
+int redlock_watch_next(redlock_watch* watch, redlock_cancel* cancel, char** json) {
+    return c::guarded([&] {
+        if (json == nullptr) return c::refuse("json is null");
+        *json = nullptr;
+        if (watch == nullptr) return c::refuse("watch is null");
+        auto seen = watch->client->blocking.watch(watch->resource, watch->last, c::token_of(cancel));
+        if (!seen) return c::fail(refusal{seen.error(), {}});
+        *json = c::copied(to_json(*seen));
+        watch->last = std::move(*seen);
+        return static_cast<int>(REDLOCK_OK);
+    });
+}
+
+void redlock_watch_free(redlock_watch* watch) { delete watch; }
+
+int redlock_revoke(redlock_client* client, const char* resource, char** json) {
+    return c::report(client, json, [&](blocking_client& by, std::string& text) {
+        if (resource == nullptr) return c::refuse("resource is null");
+        if (auto why = validate_resource(by.options(), resource); !why.empty()) {
+            return c::refuse(std::move(why));
+        }
+        const auto shown = by.inspect(resource);
+        if (!shown) return c::fail(refusal{shown.error(), {}});
+        const auto done = by.revoke(*shown);
+        text = to_json(done ? *done : revocation{.votes = done.error().votes});
+        return done ? static_cast<int>(REDLOCK_OK) : c::fail(done.error());
+    });
+}
+
 int redlock_list(redlock_client* client, const char* prefix, char** json) {
     return c::report(client, json, [&](blocking_client& by, std::string& text) {
         return c::write(by.list(prefix == nullptr ? "" : prefix), text);

@@ -9,6 +9,7 @@
 #include <redlock/lease.hpp>
 #include <redlock/options.hpp>
 #include <redlock/refusal.hpp>
+#include <redlock/resource_state.hpp>
 
 #include <memory>
 #include <mutex>
@@ -81,6 +82,12 @@ struct redlock_lease {
 struct redlock_limiter {
     redlock::c::shared_client_ptr client;
     redlock::detail::limiter_ptr limit;
+};
+
+struct redlock_watch {
+    redlock::c::shared_client_ptr client;
+    std::string resource;
+    redlock::resource_state last;
 };
 
 struct redlock_cancel {

@@ -429,14 +429,20 @@ std::string sentence(loss why) {
 
 }  // namespace
 
+std::optional<loss> loss_of(const lease& held) noexcept {
+    const auto& state = access::state(held);
+    if (!state) return std::nullopt;
+    if (state->state() == lease_state::status::lost) return state->lost_for();
+    // The client ended it: it was closed, or is the parent process's. Or the clock is ahead of it.
+    return held || !state->is_live() ? std::nullopt : std::optional(loss::expired);
+}
+
 refusal why_over(const lease& held) {
     const auto& state = access::state(held);
     if (!state) return {errc::not_held, {}};
     if (state->state() == lease_state::status::lost) return lost(sentence(state->lost_for()));
-    if (held) return {};
-    // The client ended it: it was closed, or is the parent process's. Or the clock is ahead of it.
-    return state->is_live() ? lost("expired: its validity ended before the client could report it")
-                            : refusal{errc::client_closed, {}};
+    if (loss_of(held)) return lost("expired: its validity ended before the client could report it");
+    return held ? refusal{} : refusal{errc::client_closed, {}};
 }
 
 refusal section_end::after_release(error_code outcome) const {

@@ -260,6 +260,16 @@ std::string to_json(const refusal& why) {
     return out.close();
 }
 
+std::string to_json(const revocation& done) {
+    json_object out;
+    out.add_flag("held", !done.holders.empty());
+    out.add_list("revoked", done.revoked, json_text);
+    out.add_list("freed", done.freed, json_text);
+    out.add_list("holders", done.holders, json_text);
+    out.add_list("votes", done.votes, text::json_of_vote);
+    return out.close();
+}
+
 std::string to_json(const config_error& why) {
     json_object out;
     text::add_error(out, why.code());

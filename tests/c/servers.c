@@ -285,12 +285,72 @@ static void a_loss_makes_the_descriptor_readable(void) {
     CHECK(is_readable(descriptor, 60000));
     CHECK(is_readable(descriptor, 0)); /* it stays so */
     CHECK_IS(redlock_lease_valid(lease), 0);
+    CHECK_IS(redlock_lease_loss(lease), REDLOCK_LOSS_EXPIRED);
     CHECK(redlock_lease_remaining(lease) == 0);
     CHECK_IS(redlock_extend(lease, 1000), REDLOCK_LOST);
     CHECK_IS(redlock_release(lease), REDLOCK_LOST);
     CHECK_HAS(redlock_last_error(), "expired");
     CHECK(fcntl(descriptor, F_GETFD) == -1); /* closed with the lease */
     redlock_client_free(client);
+}
+
+static void an_operator_takes_a_lock_and_a_watcher_sees_it(void) {
+    redlock_client* const client = connected();
+    redlock_client* const other = connected();
+    redlock_cancel* const cancel = redlock_cancel_new();
+    redlock_watch* watch = NULL;
+    redlock_lease* lease = NULL;
+    char* json = NULL;
+    CHECK_IS(redlock_watch_new(client, "watched", &watch), REDLOCK_OK);
+    CHECK_IS(redlock_watch_next(watch, NULL, &json), REDLOCK_OK);
+    CHECK_HAS(json, "\"held\":false");
+    redlock_text_free(json);
+    lease = held(other, "watched", NULL);
+    CHECK_IS(redlock_lease_loss(lease), REDLOCK_LOSS_NONE);
+    CHECK_IS(redlock_watch_next(watch, NULL, &json), REDLOCK_OK);
+    CHECK_HAS(json, "\"held\":true");
+    redlock_text_free(json);
+    CHECK_IS(redlock_revoke(client, "watched", &json), REDLOCK_OK);
+    CHECK_HAS(json, "\"held\":false");
+    CHECK_HAS(json, "\"answer\":\"granted\"");
+    redlock_text_free(json);
+    CHECK_IS(redlock_watch_next(watch, NULL, &json), REDLOCK_OK);
+    CHECK_HAS(json, "\"held\":false");
+    redlock_text_free(json);
+    CHECK_IS(redlock_extend(lease, 2000), REDLOCK_NOT_HELD);
+    CHECK_IS(redlock_lease_loss(lease), REDLOCK_LOSS_TAKEN);
+    redlock_lease_free(lease);
+    redlock_cancel_request(cancel);
+    CHECK_IS(redlock_watch_next(watch, cancel, &json), REDLOCK_CANCELLED);
+    CHECK(json == NULL);
+    redlock_cancel_free(cancel);
+    redlock_watch_free(watch);
+    CHECK_IS(redlock_watch_new(client, "", &watch), REDLOCK_INVALID_ARGUMENT);
+    redlock_client_free(other);
+    redlock_client_free(client);
+}
+
+static void a_holder_becomes_a_reader(void) {
+    redlock_client* const client = connected();
+    redlock_options how = zeroed();
+    redlock_lease* const lease = held(client, "downgraded", NULL);
+    redlock_lease* reader = NULL;
+    how.shared = 1;
+    CHECK_IS(redlock_acquire(client, "downgraded", &how, &reader), REDLOCK_CONTENDED);
+    CHECK_IS(redlock_downgrade(lease), REDLOCK_OK);
+    CHECK_IS(redlock_acquire(client, "downgraded", &how, &reader), REDLOCK_OK);
+    CHECK_IS(redlock_release(reader), REDLOCK_OK);
+    CHECK(redlock_lease_token(lease) != NULL);
+    CHECK_IS(redlock_release(lease), REDLOCK_OK);
+    CHECK_IS(redlock_downgrade(NULL), REDLOCK_INVALID_ARGUMENT);
+    redlock_client_free(client);
+}
+
+static void statuses_have_names(void) {
+    CHECK_HAS(redlock_status_name(REDLOCK_OK), "ok");
+    CHECK_HAS(redlock_status_name(REDLOCK_CONTENDED), "contended");
+    CHECK_HAS(redlock_status_name(REDLOCK_SYSTEM_ERROR), "system_error");
+    CHECK_HAS(redlock_status_name(77), "unknown");
 }
 
 static void a_release_is_no_loss(void) {
@@ -480,6 +540,7 @@ static void leases_outlive_their_client(void) {
     redlock_lease* const lease = held(client, "outlives", NULL);
     redlock_client_free(client);
     CHECK_IS(redlock_lease_valid(lease), 0);
+    CHECK_IS(redlock_lease_loss(lease), REDLOCK_LOSS_CLIENT_CLOSED);
     CHECK(shows(other, "outlives", "\"held\":false"));
     redlock_lease_free(lease);
     redlock_client_free(other);
@@ -527,6 +588,10 @@ static const struct named_test tests[] = {
     {"another_thread_ends_a_wait", another_thread_ends_a_wait},
     {"closing_ends_a_wait_and_releases_leases", closing_ends_a_wait_and_releases_leases},
     {"a_loss_makes_the_descriptor_readable", a_loss_makes_the_descriptor_readable},
+    {"an_operator_takes_a_lock_and_a_watcher_sees_it",
+     an_operator_takes_a_lock_and_a_watcher_sees_it},
+    {"a_holder_becomes_a_reader", a_holder_becomes_a_reader},
+    {"statuses_have_names", statuses_have_names},
     {"a_release_is_no_loss", a_release_is_no_loss},
     {"a_watchdog_needs_signs_of_life", a_watchdog_needs_signs_of_life},
     {"a_limit_says_when_to_try_again", a_limit_says_when_to_try_again},

@@ -6,11 +6,13 @@
 #include <redlock/error.hpp>
 #include <redlock/export.hpp>
 #include <redlock/lease.hpp>
+#include <redlock/loss.hpp>
 #include <redlock/refusal.hpp>
 
 #include <concepts>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <type_traits>
 
@@ -22,6 +24,10 @@ concept section_function = std::invocable<F, const lease&, std::stop_token>;
 
 /// Why a lease that was granted is over. The code is zero if it is not.
 REDLOCK_EXPORT refusal why_over(const lease& held);
+
+/// Why a lease was lost; empty if it was not. One that is over by the clock is `loss::expired` before
+/// its client could report it.
+REDLOCK_EXPORT std::optional<loss> loss_of(const lease& held) noexcept;
 
 /// As `boost::system::system_error`, with the code and the reasons.
 REDLOCK_EXPORT std::exception_ptr as_exception(const refusal& why);
