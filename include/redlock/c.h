@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: MIT
  *
  * Results. Each function that returns int, and says nothing else, returns 0 (REDLOCK_OK) or a
- * number of enum redlock_status; redlock_last_error() then says why. Its comment names those that it
- * can return, but for REDLOCK_INVALID_ARGUMENT for a null pointer, REDLOCK_NO_MEMORY and
+ * number of enum redlock_status; redlock_last_error() then says why. Its comment names those that
+ * it can return, but for REDLOCK_INVALID_ARGUMENT for a null pointer, REDLOCK_NO_MEMORY and
  * REDLOCK_SYSTEM_ERROR, which each can. No exception leaves a function.
  *
  * Thread safety. Any thread may call any function at any time, also with an object that other
@@ -200,8 +200,8 @@ REDLOCK_C_EXPORT void redlock_watch_free(redlock_watch* watch);
 
 /* Takes a resource from those that hold it at this call, as an operator does when a program hangs:
  * each of them goes on until its next renewal, and only the fence tells it from the next holder.
- * *json says what was done: "revoked", "freed" (kept after a release), "holders" (that hold it now),
- * "held", and one of "votes" per node. With REDLOCK_NO_QUORUM it is set, too.
+ * *json says what was done: "revoked", "freed" (kept after a release), "holders" (of now), "held",
+ * and one of "votes" per node. With REDLOCK_NO_QUORUM it is set, too.
  *
  * Errors: REDLOCK_NO_QUORUM: fewer nodes than a quorum did it, and the holders may still have their
  * lease; repeat it. REDLOCK_INVALID_ARGUMENT; REDLOCK_CLIENT_CLOSED. */

@@ -62,9 +62,9 @@ public:
     /// A sign of life, for `acquire_options::watchdog`: see `lease::touch()`.
     void touch() const noexcept { lease_.touch(); }
 
-    /// Releases the lock before the end of the scope, and blocks until a quorum of nodes has answered
-    /// or can't. Whether the lock was held until then; else `why()` says what became of it. From
-    /// then on the guard is not held, and `why()` is `errc::not_held`, also of a second call.
+    /// Releases the lock before the end of the scope, and blocks until a quorum of nodes has
+    /// answered or cannot. True if the lock was held until then, and `why()` is `not_held` from
+    /// then on; else `why()` says what became of it. A second call returns false.
     ///
     /// **Preconditions.** The client was neither destroyed nor moved from.
     [[nodiscard]] bool release() noexcept;

@@ -41,8 +41,8 @@ REDLOCK_EXPORT std::string to_json(const std::vector<node_report>& reports);
 /// "detail"; and "votes", one object per node as in `to_json(const event&)`.
 REDLOCK_EXPORT std::string to_json(const refusal& why);
 
-/// "revoked", "freed" and "holders", the owners by the names of the members; "held": whether there are
-/// holders; and "votes" as of a refusal.
+/// "revoked", "freed" and "holders", the owners by the names of the members; "held": whether there
+/// are holders; and "votes" as of a refusal.
 REDLOCK_EXPORT std::string to_json(const revocation& done);
 
 /// "error" and "message" as of a refusal; "source"; and "issues", a list of objects with

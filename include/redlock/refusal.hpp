@@ -29,8 +29,8 @@ struct refusal {
     friend bool operator==(const refusal& r, condition c) noexcept { return r.code == c; }
 };
 
-/// Called by `result<T, refusal>::value()` if there is no value. Throws `std::system_error` with the
-/// code and a text that says why, node by node.
+/// Called by `result<T, refusal>::value()` if there is no value. Throws `std::system_error` with
+/// the code and a text that says why, node by node.
 [[noreturn]] REDLOCK_EXPORT void throw_exception_from_error(const refusal& r,
                                                             const boost::source_location& where);
 

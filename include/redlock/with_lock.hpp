@@ -81,8 +81,8 @@ result<section_value<F>, refusal> run_section(blocking_client& client,
 /// renewed only as long as `f` calls `touch()` of its lease often enough.
 ///
 /// A stop that is requested before `f` is called ends the wait: the error is
-/// `boost::asio::error::operation_aborted`. Later it has no effect: a function that is to stop by it
-/// captures it.
+/// `boost::asio::error::operation_aborted`. Later it has no effect: a function that is to stop by
+/// it captures it.
 ///
 /// **Preconditions.** Those of `client::async_acquire`. `f` does not return a reference.
 /// **Completion.** A value: `f` returned while the lease was held. Also if the release then reaches

@@ -315,7 +315,8 @@ int redlock_watch_next(redlock_watch* watch, redlock_cancel* cancel, char** json
         if (json == nullptr) return c::refuse("json is null");
         *json = nullptr;
         if (watch == nullptr) return c::refuse("watch is null");
-        auto seen = watch->client->blocking.watch(watch->resource, watch->last, c::token_of(cancel));
+        auto& by = watch->client->blocking;
+        auto seen = by.watch(watch->resource, watch->last, c::token_of(cancel));
         if (!seen) return c::fail(refusal{seen.error(), {}});
         *json = c::copied(to_json(*seen));
         watch->last = std::move(*seen);

@@ -25,8 +25,8 @@ concept section_function = std::invocable<F, const lease&, std::stop_token>;
 /// Why a lease that was granted is over. The code is zero if it is not.
 REDLOCK_EXPORT refusal why_over(const lease& held);
 
-/// Why a lease was lost; empty if it was not. One that is over by the clock is `loss::expired` before
-/// its client could report it.
+/// Why a lease was lost; empty if it was not. One that is over by the clock is `loss::expired`
+/// before its client could report it.
 REDLOCK_EXPORT std::optional<loss> loss_of(const lease& held) noexcept;
 
 /// As `boost::system::system_error`, with the code and the reasons.

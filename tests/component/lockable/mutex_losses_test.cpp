@@ -118,7 +118,9 @@ TEST_CASE("a lost section that ends by another exception leaves the report to th
         }(),
         std::runtime_error);
     SECTION("lock") { CHECK(thrown_by([&] { m.lock(); }) == errc::lost); }
-    SECTION("try_lock") { CHECK(thrown_by([&] { static_cast<void>(m.try_lock()); }) == errc::lost); }
+    SECTION("try_lock") {
+        CHECK(thrown_by([&] { static_cast<void>(m.try_lock()); }) == errc::lost);
+    }
     SECTION("another thread has nothing to do with it") {
         CHECK(elsewhere([&] { return thrown_by([&] { const std::lock_guard lock(m); }); }) ==
               std::error_code());
@@ -157,8 +159,12 @@ TEST_CASE("the thread that lost the lock learns it from its next lock, too", "[m
         const std::lock_guard lock(m);
         lose_lock(nodes, m);
         SECTION("lock") { CHECK(thrown_by([&] { m.lock(); }) == errc::lost); }
-        SECTION("try_lock") { CHECK(thrown_by([&] { static_cast<void>(m.try_lock()); }) == errc::lost); }
-        SECTION("try_lock_for") { CHECK(thrown_by([&] { static_cast<void>(m.try_lock_for(1s)); }) == errc::lost); }
+        SECTION("try_lock") {
+            CHECK(thrown_by([&] { static_cast<void>(m.try_lock()); }) == errc::lost);
+        }
+        SECTION("try_lock_for") {
+            CHECK(thrown_by([&] { static_cast<void>(m.try_lock_for(1s)); }) == errc::lost);
+        }
     }
     const std::lock_guard lock(m);
 }
