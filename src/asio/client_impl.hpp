@@ -64,7 +64,7 @@ public:
     bool has_lost_context() const noexcept { return io_ == nullptr; }
     /// Empty once the context is lost.
     boost::asio::any_io_executor executor() const noexcept;
-    client_stats stats() const { return engine_->stats(); }
+    client_stats stats() const { return engine_->stats(clock::now()); }
     /// Other threads read what never changes of them: not `nodes`.
     const client_options& options() const noexcept { return options_; }
 

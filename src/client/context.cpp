@@ -46,7 +46,8 @@ client_stats read_stats(const outcome_counts& outcomes, const traffic& connectio
     for (std::size_t i = 0; i < options.nodes.size(); ++i) {
         const traffic::node& n = connections.nodes[i];
         const std::uint64_t connected = n.connected.get();
-        const bool votes = connected != 0 && n.votes_from.load() <= now;
+        const time_point from = n.votes_from.load();
+        const bool votes = connected != 0 && from != time_point::max() && from <= now;
         s.nodes.push_back({display_name(options.nodes[i]), n.round_trip.get(), n.owed_now.get(),
                            connected, votes ? 1U : 0U});
         voting.set(i, votes);

@@ -87,8 +87,9 @@ public:
     node_listeners& listeners() noexcept { return listeners_; }
     /// On the rounds of renewals that are under way.
     core::window& renewal_window() noexcept { return renewals_.window(); }
-    client_stats stats() const {  ///< From any thread.
-        return read_stats(shared_.counts(), *traffic_, shared_.options(), clock::now());
+    /// From any thread. `now`: when the nodes are to have a vote.
+    client_stats stats(time_point now = time_point::max()) const {
+        return read_stats(shared_.counts(), *traffic_, shared_.options(), now);
     }
 
 private:

@@ -27,6 +27,26 @@ std::uint64_t most_probes(clock::time_point born) {
 
 }  // namespace
 
+TEST_CASE("whether nodes are connected and vote is counted, also of one in quarantine", "[stats]") {
+    cluster nodes(3);
+    found(nodes);
+    driver d(nodes.options());
+    const auto is = [&](std::uint64_t connected, std::uint64_t votes, std::uint64_t quorum) {
+        return d.until([&, connected, votes, quorum] {
+            const auto s = d.client().stats();
+            return s.nodes[0].connected == connected && s.nodes[0].votes == votes &&
+                   s.nodes[1].votes == 1 && s.quorum == quorum;
+        });
+    };
+    CHECK(is(1, 1, 1));
+    nodes.kill(0);
+    CHECK(is(0, 0, 1));
+    nodes.restart(0, redis_server::data::empty);
+    CHECK(is(1, 0, 1));
+    nodes.kill(2);
+    CHECK(is(1, 0, 0));
+}
+
 TEST_CASE("an uncontended cycle is two commands per node", "[stats]") {
     cluster nodes(3);
     found(nodes);  // it costs commands

@@ -78,6 +78,7 @@ TEST_CASE("counters, gauges and histograms are written as Prometheus reads them"
     s.lost = 1;
     s.leases = 3;
     s.waiting = 5;
+    s.quorum = 1;
     s.wait.counts[0] = 4;                        // up to 50 us
     s.wait.counts[4] = 2;                        // up to 1 ms
     s.wait.counts[histogram::bounds.size()] = 1;  // above an hour
@@ -92,6 +93,7 @@ TEST_CASE("counters, gauges and histograms are written as Prometheus reads them"
     CHECK(has_line(text, "# TYPE redlock_leases gauge"));
     CHECK(has_line(text, "redlock_leases 3"));
     CHECK(has_line(text, "redlock_waiting 5"));
+    CHECK(has_line(text, "redlock_quorum 1"));
     CHECK(has_line(text, "# TYPE redlock_wait_seconds histogram"));
     CHECK(has_line(text, "redlock_wait_seconds_bucket{le=\"0.000050\"} 4"));
     CHECK(has_line(text, "redlock_wait_seconds_bucket{le=\"0.000500\"} 4"));
@@ -131,11 +133,13 @@ TEST_CASE("the parsers of Prometheus' Python client read both texts", "[metrics]
 
 TEST_CASE("the metrics of a node carry its name, whatever it is", "[metrics]") {
     client_stats s;
-    s.nodes.push_back({"10.0.0.1:6379", {}, 4});
+    s.nodes.push_back({"10.0.0.1:6379", {}, 4, 1, 0});
     s.nodes.push_back({"a\"b\\c\nd", {}, 0});
     s.nodes[0].round_trip.counts[2] = 9;
     const std::string text = open_metrics(s);
     CHECK(has_line(text, "redlock_node_owed_releases{node=\"10.0.0.1:6379\"} 4"));
+    CHECK(has_line(text, "redlock_node_connected{node=\"10.0.0.1:6379\"} 1"));
+    CHECK(has_line(text, "redlock_node_votes{node=\"10.0.0.1:6379\"} 0"));
     CHECK(has_line(text, "redlock_node_owed_releases{node=\"a\\\"b\\\\c\\nd\"} 0"));
     CHECK(has_line(
         text, "redlock_node_round_trip_seconds_bucket{node=\"10.0.0.1:6379\",le=\"0.000250\"} 9"));
