@@ -105,7 +105,9 @@ Also removes a string that another program keeps under that name, with or withou
 is no string is no lock: it is left alone, with status 125.)";
 
 constexpr const char* about_list =
-    R"(The nodes look at all their keys for this; the user needs the right +scan.
+    R"(The nodes look at all their keys for this; the user needs the right +scan. What another
+program keeps under a name is in the way of a lock, too, and may be a lock of another library:
+--all shows it.
 
 Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.)";
 
@@ -452,8 +454,11 @@ void parser::add_looks() {
         inspecting_, tool::inspect)
         .add_option("RESOURCE", inspecting_.resource, "What to look at")
         ->required();
-    add("list", "Show what is held, one line or object each", about_list, listing_, tool::list)
-        .add_option("PREFIX", listing_.prefix, "Only resources that begin with this");
+    CLI::App& list =
+        add("list", "Show what is held, one line or object each", about_list, listing_, tool::list);
+    list.add_flag("--all", listing_.shows_all,
+                  "Also the strings of other programs, which may be locks");
+    list.add_option("PREFIX", listing_.prefix, "Only resources that begin with this");
     add("watch", "Print a line at each change of holder", about_watch, watching_, tool::watch)
         .add_option("RESOURCE", watching_.resources, "What to look at")
         ->required();

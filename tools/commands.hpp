@@ -73,6 +73,7 @@ int inspect(const inspect_request& request);
 
 struct list_request : node_request {
     std::string prefix;
+    bool shows_all = false;  ///< Also strings that are no locks of this library.
 };
 struct watch_request : node_request {
     std::vector<std::string> resources;

@@ -39,6 +39,12 @@ bool is_in_the_way(const resource_state& state) {
     return state.held || state.kept || !state.slots.empty();
 }
 
+// Whether its holder's value has this library's form; a string of another program may be a lock.
+bool is_lock(const resource_state& state) {
+    const bool is_held_by_one = state.held && state.readers.empty() && !state.owner.empty();
+    return !is_held_by_one || state.owner.find("...@") != state.owner.npos;
+}
+
 // In one word, for programs.
 std::string_view state_of(const resource_state& state) {
     if (!state.decided) return "unknown";
@@ -73,8 +79,11 @@ std::string line_of(const resource_state& state) {
 class lister {
 public:
     // `over` is called with the exit status.
-    lister(client& by, bool json, std::function<void(int)> over)
-        : client_(&by), json_(json), over_(std::move(over)) {}
+    lister(client& by, const list_request& request, std::function<void(int)> over)
+        : client_(&by),
+          json_(request.json),
+          shows_all_(request.shows_all),
+          over_(std::move(over)) {}
 
     void begin(std::vector<std::string> names) {
         std::map<std::string, std::vector<std::string>> slots_of;
@@ -110,7 +119,8 @@ private:
     void answered(error_code ec, const resource_state& state) {
         --open_;
         if ((ec || !state.decided) && status_ == success) status_ = no_quorum;
-        const bool is_new = !ec && is_in_the_way(state) && shown_.insert(state.resource).second;
+        const bool is_new = !ec && is_in_the_way(state) && (shows_all_ || is_lock(state)) &&
+                            shown_.insert(state.resource).second;
         if (is_new && status_ != own_failure &&
             !print(json_ ? as_json(state) + "\n" : line_of(state))) {
             status_ = own_failure;
@@ -122,6 +132,7 @@ private:
 
     client* client_;
     bool json_;
+    bool shows_all_;
     std::deque<question> left_;
     std::set<std::string> shown_;
     std::size_t open_ = 0;
@@ -209,7 +220,7 @@ int list(const list_request& request) {
     std::optional<lister> shows;
     return work(found.client, [&](client& on, const std::function<void(int)>& over) {
         on.async_list(request.prefix, [&, over](error_code ec, std::vector<std::string> names) {
-            if (!ec) return shows.emplace(on, request.json, over).begin(std::move(names));
+            if (!ec) return shows.emplace(on, request, over).begin(std::move(names));
             complain(ec == errc::backlog
                          ? "list: there are more than 1,000,000 resources: name a PREFIX with "
                            "which fewer of them begin"

@@ -110,7 +110,7 @@ TEST_CASE("a name that other data uses: another name, or another prefix", "[reme
     CHECK(end_of_call(config_of(nodes), locks("cart")).status == 0);
 }
 
-TEST_CASE("a key without expiry: list shows it, and release --force removes it", "[remedies]") {
+TEST_CASE("a key without expiry: list --all shows it, and release --force removes it", "[remedies]") {
     cluster nodes(3);
     found(nodes);
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("cart", "someone");
@@ -118,7 +118,7 @@ TEST_CASE("a key without expiry: list shows it, and release --force removes it",
     CHECK(got.status == 120);
     mentions_all(got.err,
                  {"without expiry", "waiting can't help", "redlock release --force 'cart'"});
-    CHECK(end_of_call(config_of(nodes), {"list"}).out ==
+    CHECK(end_of_call(config_of(nodes), {"list", "--all"}).out ==
           "'cart' held by someone, without expiry\n");
     CHECK(end_of_call(config_of(nodes), {"release", "--force", "--yes", "cart"}).status == 0);
     CHECK(end_of_call(config_of(nodes), locks("cart")).status == 0);
