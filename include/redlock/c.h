@@ -11,6 +11,8 @@
  * threads use. Only while a function frees an object no other thread may be inside a call with it.
  * The client renews its leases in a thread of its own, which takes no signals.
  *
+ * Event loops. redlock/c_pending.h, which is included here, begins an acquire without waiting.
+ *
  * Fork. In a child process a client that the parent made is closed: calls end at once with
  * REDLOCK_CLIENT_CLOSED, leases are not valid, and what frees an object frees its memory only. The
  * client and the leases of the parent are not touched. A child makes a client of its own.
@@ -22,6 +24,7 @@
 #ifndef REDLOCK_C_H
 #define REDLOCK_C_H
 
+#include <redlock/c_pending.h>
 #include <redlock/c_types.h>
 
 #include <stddef.h>

@@ -47,6 +47,8 @@ typedef struct redlock_lease redlock_lease;
 typedef struct redlock_limiter redlock_limiter;
 typedef struct redlock_cancel redlock_cancel;
 typedef struct redlock_watch redlock_watch;
+typedef struct redlock_pending redlock_pending;
+typedef struct redlock_queue redlock_queue;
 
 /* How to acquire. Set all of it to zero, and `size` to sizeof(redlock_options); later versions of
  * the library may add members at the end, and take what is missing for zero. A null pointer in

@@ -6,6 +6,7 @@
 
 #include <redlock/client.hpp>
 #include <redlock/detail/access.hpp>
+#include <redlock/detail/begun_call.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -58,7 +59,7 @@ private:
 };
 
 // Cancels an operation when a stop is requested, from whatever thread. The signal is touched in the
-// worker's thread only, and by the initiation before it can be: `on_stop` is made after that.
+// worker's thread only, and by the initiation before it can be: callers get it after that.
 class canceller {
 public:
     explicit canceller(asio::io_context& where)
@@ -134,6 +135,20 @@ struct blocking_client::worker {
         std::optional<std::stop_callback<canceller>> on_stop;
         if (cancel) on_stop.emplace(stop, *cancel);
         return done.wait();
+    }
+    /// Begins what `start` does; `done` gets its results in the worker's thread. Returns what
+    /// cancels it. The handler keeps the signal.
+    template <auto start, class Done, class... Args>
+    canceller begin(Done done, Args&&... args) {
+        canceller cancel(context);
+        const auto slot = cancel.slot();
+        detail::initiate<start>{detail::access::impl(async)}(
+            asio::bind_cancellation_slot(slot,
+                                         [cancel, done = std::move(done)](auto... results) {
+                                             done(std::move(results)...);
+                                         }),
+            std::forward<Args>(args)...);
+        return cancel;
     }
     /// What `start` completes with: see detail/initiate.hpp.
     template <auto start, class... Results, class... Args>
@@ -293,6 +308,26 @@ detail::impl_ptr detail::blocking_access::impl(const blocking_client& of) noexce
 error_code detail::blocking_access::run(blocking_client& of, const std::stop_token& stop,
                                         const starter& start) {
     return std::get<0>(blocking_client::worker::wait_for<>(of.worker_, stop, start));
+}
+
+std::function<void()> detail::blocking_access::begin(blocking_client& of, resource_list resources,
+                                                     const acquire_options& options,
+                                                     lease_outcome done) {
+    if (!of.worker_ || !of.worker_->born.is_here()) {
+        done(errc::client_closed, lease());
+        return {};
+    }
+    if (resources.names().size() == 1) {
+        return of.worker_->begin<&start_acquire>(
+            std::move(done), std::move(resources).names().front(), options);
+    }
+    return of.worker_->begin<&start_acquire_all>(std::move(done), std::move(resources),
+                                                 options);
+}
+
+std::function<void()> detail::begin_acquire(blocking_client& client, resource_list resources,
+                                            const acquire_options& options, lease_outcome done) {
+    return blocking_access::begin(client, std::move(resources), options, std::move(done));
 }
 
 }  // namespace redlock

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/blocking_client.hpp>
+#include <redlock/detail/begun_call.hpp>
 #include <redlock/detail/initiate.hpp>
 #include <redlock/error.hpp>
 
@@ -22,6 +23,10 @@ struct blocking_access {
     /// Calls `start`, and blocks until that has called `done`, now or in the client's own thread. A
     /// stop is emitted to the slot, in that thread. Returns the error, or why nothing was started.
     static error_code run(blocking_client& of, const std::stop_token& stop, const starter& start);
+
+    /// See `begin_acquire`.
+    static std::function<void()> begin(blocking_client& of, resource_list resources,
+                                       const acquire_options& options, lease_outcome done);
 };
 
 }  // namespace redlock::detail

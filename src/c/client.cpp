@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "c/objects.hpp"
 
+#include <redlock/detail/begun_call.hpp>
 #include <redlock/detail/section.hpp>
 #include <redlock/detail/waiting_time.hpp>
 #include <redlock/limit_answer.hpp>
@@ -16,6 +17,7 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -57,11 +59,11 @@ acquire_options as_terms(const redlock_options& given, const acquire_options& de
     return out;
 }
 
-// `ask(client, what, terms, stop)` acquires. The object is there before the lease is: no lease is
-// lost for want of memory.
-template <class What, class F>
-int acquire_by(redlock_client* client, const What* what, const char* name,
-               const redlock_options* options, redlock_lease** out, F&& ask) noexcept {
+// `ask(terms, cancel, made)` acquires for what the checks let pass. The object is there before the
+// lease is: no lease is lost for want of memory.
+template <class Out, class F>
+int acquire_by(redlock_client* client, const void* what, const char* name,
+               const redlock_options* options, Out** out, F&& ask) noexcept {
     return guarded([&] {
         if (out == nullptr) return refuse("out is null");
         *out = nullptr;
@@ -71,14 +73,60 @@ int acquire_by(redlock_client* client, const What* what, const char* name,
         if (auto why = read(options, given); !why.empty()) return refuse(std::move(why));
         auto made = std::make_unique<redlock_lease>();
         made->client = client->shared;
-        result<lease, refusal> got = std::invoke(
-            ask, client->shared->blocking, what, as_terms(given, client->shared->defaults),
-            token_of(given.cancel));
-        if (!got) return fail(got.error());
-        made->held = std::move(*got);
-        *out = made.release();
-        return static_cast<int>(REDLOCK_OK);
+        return static_cast<int>(ask(as_terms(given, client->shared->defaults), given.cancel,
+                                    std::move(made)));
     });
+}
+
+// Waits. `ask(client, what, terms, stop)` is a member of the blocking client.
+template <class What, class F>
+int wait_for(redlock_client* client, const What* what, const char* name,
+             const redlock_options* options, redlock_lease** out, F&& ask) noexcept {
+    return acquire_by(client, what, name, options, out,
+                      [&](const acquire_options& terms, redlock_cancel* cancel, auto made) {
+                          result<lease, refusal> got = std::invoke(
+                              ask, client->shared->blocking, what, terms, token_of(cancel));
+                          if (!got) return fail(got.error());
+                          made->held = std::move(*got);
+                          *out = made.release();
+                          return static_cast<int>(REDLOCK_OK);
+                      });
+}
+
+// Begins. `names_of()` has the names, or throws.
+template <class F>
+int begin_by(redlock_client* client, const void* what, const char* name,
+          const redlock_options* options, redlock_pending** out, F&& names_of) noexcept {
+    return acquire_by(
+        client, what, name, options, out,
+        [&](const acquire_options& terms, redlock_cancel* cancel, auto made) {
+            if (cancel != nullptr) {
+                return refuse("options.cancel is of calls that wait; this one is cancelled by "
+                              "redlock_pending_cancel");
+            }
+            auto call = std::make_shared<begun_acquire>();
+            std::unique_ptr<redlock_pending> pending(
+                new redlock_pending{client->shared, call, std::move(made), {}});
+            call->owner = pending.get();
+            pending->cancel = detail::begin_acquire(
+                client->shared->blocking, names_of(), terms,
+                [call](error_code why, lease got) { call->arrive(why, std::move(got)); });
+            *out = pending.release();
+            return static_cast<int>(REDLOCK_OK);
+        });
+}
+
+// More than the library takes are refused by it, with the bound.
+std::vector<std::string> names_in(const char* const* given, std::size_t count) {
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < std::min(count, resource_list::most + 1); ++i) {
+        if (given[i] == nullptr) {
+            throw std::system_error(errc::invalid_argument,
+                                    "resources[" + std::to_string(i) + "] is null");
+        }
+        out.emplace_back(given[i]);
+    }
+    return out;
 }
 
 }  // namespace
@@ -89,31 +137,34 @@ using namespace redlock;
 
 int redlock_acquire(redlock_client* client, const char* resource, const redlock_options* options,
                     redlock_lease** out) {
-    return c::acquire_by(client, resource, "resource", options, out, &blocking_client::acquire);
+    return c::wait_for(client, resource, "resource", options, out, &blocking_client::acquire);
 }
 
 int redlock_acquire_all(redlock_client* client, const char* const* resources, size_t count,
                         const redlock_options* options, redlock_lease** out) {
-    return c::acquire_by(
-        client, resources, "resources", options, out,
-        [count](blocking_client& by, const char* const* given, const acquire_options& terms,
-                std::stop_token stop) -> result<lease, refusal> {
-            // More than the library takes are refused by it, with the bound.
-            std::vector<std::string> names;
-            for (size_t i = 0; i < std::min(count, resource_list::most + 1); ++i) {
-                if (given[i] == nullptr) {
-                    return refusal{errc::invalid_argument, {},
-                                   "resources[" + std::to_string(i) + "] is null"};
-                }
-                names.emplace_back(given[i]);
-            }
-            return by.acquire_all(std::move(names), terms, std::move(stop));
-        });
+    return c::wait_for(client, resources, "resources", options, out,
+                       [count](blocking_client& by, const char* const* given,
+                               const acquire_options& terms, std::stop_token stop) {
+                           return by.acquire_all(c::names_in(given, count), terms,
+                                                 std::move(stop));
+                       });
 }
 
 int redlock_adopt(redlock_client* client, const char* token, const redlock_options* options,
                   redlock_lease** out) {
-    return c::acquire_by(client, token, "token", options, out, &blocking_client::adopt);
+    return c::wait_for(client, token, "token", options, out, &blocking_client::adopt);
+}
+
+int redlock_begin_acquire(redlock_client* client, const char* resource,
+                          const redlock_options* options, redlock_pending** out) {
+    return c::begin_by(client, resource, "resource", options, out,
+                    [&] { return resource_list(std::string(resource)); });
+}
+
+int redlock_begin_acquire_all(redlock_client* client, const char* const* resources, size_t count,
+                              const redlock_options* options, redlock_pending** out) {
+    return c::begin_by(client, resources, "resources", options, out,
+                    [&] { return resource_list(c::names_in(resources, count)); });
 }
 
 redlock_cancel* redlock_cancel_new(void) {

@@ -82,36 +82,41 @@ private:
 
 }  // namespace
 
-stop_signal::owned_descriptor::owned_descriptor(int made) : number(made) {
+long current_process() noexcept { return ::getpid(); }
+
+event_descriptor::event_descriptor() : number_(new_eventfd()) {
     try {
-        inherited_descriptors::all().add(number);
+        inherited_descriptors::all().add(number_);
     } catch (...) {
-        ::close(number);
+        ::close(number_);
         throw;
     }
 }
 
-stop_signal::owned_descriptor::~owned_descriptor() {
-    inherited_descriptors::all().remove(number);
-    ::close(number);
+event_descriptor::~event_descriptor() {
+    inherited_descriptors::all().remove(number_);
+    ::close(number_);
 }
 
-void stop_signal::writer::operator()() const noexcept {
+// Neither can fail: a counter that stands at its end blocks a write, and nobody counts so far.
+void event_descriptor::raise() const noexcept {
     const std::uint64_t once = 1;
-    // To a counter that stands at 0 a write can't fail.
-    static_cast<void>(!::write(descriptor, &once, sizeof once));
+    static_cast<void>(!::write(number_, &once, sizeof once));
+}
+
+void event_descriptor::lower() const noexcept {
+    std::uint64_t count = 0;
+    static_cast<void>(!::read(number_, &count, sizeof count));
 }
 
 stop_signal::stop_signal(std::stop_token of)
-    : descriptor_{new_eventfd()},
-      process_(::getpid()),
-      on_stop_(std::make_unique<std::stop_callback<writer>>(std::move(of),
-                                                            writer{descriptor_.number})) {}
+    : process_(current_process()),
+      on_stop_(std::make_unique<std::stop_callback<raiser>>(std::move(of), raiser{&event_})) {}
 
 // In a child process a callback that another thread was inside of at the fork never ends: to wait
 // for it would hang.
 stop_signal::~stop_signal() {
-    if (process_ != ::getpid()) static_cast<void>(on_stop_.release());
+    if (process_ != current_process()) static_cast<void>(on_stop_.release());
 }
 
 char* copied(const std::string& text) {
@@ -198,6 +203,8 @@ int fail(config_error why) noexcept {
     last().why = std::move(why);
     return number;
 }
+
+int refuse_child() { return fail(refusal{errc::client_closed, {}, {}}); }
 
 int refuse(std::string what) { return fail(refusal{errc::invalid_argument, {}, std::move(what)}); }
 

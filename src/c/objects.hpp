@@ -11,6 +11,10 @@
 #include <redlock/refusal.hpp>
 #include <redlock/resource_state.hpp>
 
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -18,6 +22,8 @@
 #include <utility>
 
 namespace redlock::c {
+
+long current_process() noexcept;
 
 /// What a client shares with its leases and limiters, which may outlive it.
 struct shared_client {
@@ -29,6 +35,23 @@ struct shared_client {
 };
 using shared_client_ptr = std::shared_ptr<shared_client>;
 
+/// An eventfd: readable from `raise` to `lower`, and always in a child process.
+class event_descriptor {
+public:
+    /// Throws `std::system_error` where the system has no descriptor left.
+    event_descriptor();
+    ~event_descriptor();
+    event_descriptor(const event_descriptor&) = delete;
+    event_descriptor& operator=(const event_descriptor&) = delete;
+
+    int number() const noexcept { return number_; }
+    void raise() const noexcept;
+    void lower() const noexcept;
+
+private:
+    const int number_;
+};
+
 /// A descriptor that becomes readable when a stop is requested, and is so in a child process.
 class stop_signal {
 public:
@@ -38,24 +61,17 @@ public:
     stop_signal(const stop_signal&) = delete;
     stop_signal& operator=(const stop_signal&) = delete;
 
-    int descriptor() const noexcept { return descriptor_.number; }
+    int descriptor() const noexcept { return event_.number(); }
 
 private:
-    struct owned_descriptor {
-        explicit owned_descriptor(int made);
-        ~owned_descriptor();
-        owned_descriptor(const owned_descriptor&) = delete;
-        owned_descriptor& operator=(const owned_descriptor&) = delete;
-        const int number;
-    };
-    struct writer {
-        int descriptor;
-        void operator()() const noexcept;
+    struct raiser {
+        const event_descriptor* event;
+        void operator()() const noexcept { event->raise(); }
     };
 
-    const owned_descriptor descriptor_;
+    const event_descriptor event_;
     const long process_;
-    std::unique_ptr<std::stop_callback<writer>> on_stop_;
+    std::unique_ptr<std::stop_callback<raiser>> on_stop_;
 };
 
 /// A copy that `redlock_text_free` frees.
@@ -63,6 +79,53 @@ char* copied(const std::string& text);
 
 /// The token of what may be null.
 std::stop_token token_of(redlock_cancel* cancel);
+
+class begun_acquire;
+
+/// Where calls arrive that are over. The calls and the queue's owner share it.
+class over_queue {
+public:
+    using calls = std::list<std::shared_ptr<begun_acquire>>;
+
+    int descriptor() const noexcept { return event_.number(); }
+    /// Needs no memory: `one` has one call.
+    void add(calls& one) noexcept;
+    /// The one that ended first and still has an owner, or null.
+    redlock_pending* next() noexcept;
+    bool is_of_this_process() const noexcept;
+
+private:
+    const event_descriptor event_;
+    const long process_ = current_process();
+    std::mutex gate_;
+    calls over_;
+};
+
+/// An acquire that was begun. Its owner and the client's thread share it.
+class begun_acquire : public std::enable_shared_from_this<begun_acquire> {
+public:
+    /// In the client's thread.
+    void arrive(error_code why, lease got) noexcept;
+
+    /// The rest is its owner's.
+    int descriptor();
+    void add_to(std::shared_ptr<over_queue> queue);
+    /// Blocks until it is over.
+    error_code await(lease& out);
+    void drop() noexcept { owner.store(nullptr); }
+
+    std::atomic<redlock_pending*> owner{nullptr};
+
+private:
+    std::mutex gate_;
+    std::condition_variable arrived_;
+    bool is_over_ = false;
+    error_code why_;
+    lease got_;
+    std::unique_ptr<event_descriptor> event_;
+    std::shared_ptr<over_queue> queue_;
+    over_queue::calls place_;
+};
 
 }  // namespace redlock::c
 
@@ -94,6 +157,18 @@ struct redlock_cancel {
     std::stop_source source;
 };
 
+struct redlock_queue {
+    std::shared_ptr<redlock::c::over_queue> shared;
+};
+
+struct redlock_pending {
+    redlock::c::shared_client_ptr client;
+    std::shared_ptr<redlock::c::begun_acquire> call;
+    std::unique_ptr<redlock_lease> made;  // no lease is lost for want of memory
+    std::function<void()> cancel;
+    const long process = redlock::c::current_process();
+};
+
 namespace redlock::c {
 
 /// Keeps the reason for redlock_last_error(), and returns its number.
@@ -101,6 +176,8 @@ int fail(refusal why) noexcept;
 int fail(config_error why) noexcept;
 /// An argument that is refused: "client is null".
 int refuse(std::string what);
+/// A call with what a parent process made.
+int refuse_child();
 
 /// Forgets the reason of the call before.
 void begin() noexcept;

@@ -111,6 +111,26 @@ void try_acquires() {
     const char* const names[] = {"memory", "of a longer name, which is no small string"};
     fail_each("redlock_acquire_all", REDLOCK_OK,
               [&] { return redlock_acquire_all(client, names, 2, nullptr, &lease); }, free_it);
+    redlock_pending* pending = nullptr;
+    fail_each("redlock_begin_acquire, taken", REDLOCK_OK,
+              [&] {
+                  const int got = redlock_begin_acquire(client, "memory", nullptr, &pending);
+                  return got == REDLOCK_OK ? redlock_pending_take(pending, &lease) : got;
+              },
+              free_it);
+    redlock_queue* queue = nullptr;
+    fail_each("redlock_queue_new", REDLOCK_OK,
+              [&] {
+                  queue = redlock_queue_new();
+                  return queue == nullptr ? REDLOCK_NO_MEMORY : REDLOCK_OK;
+              },
+              [&](int, std::int64_t) { redlock_queue_free(queue); });
+    queue = redlock_queue_new();
+    redlock_begin_acquire(client, "memory", nullptr, &pending);
+    fail_each("redlock_queue_add", REDLOCK_OK, [&] { return redlock_queue_add(queue, pending); });
+    redlock_pending_cancel(pending);
+    redlock_queue_free(queue);
+    await_free("memory");
     redlock_cancel* cancel = nullptr;
     fail_each("redlock_cancel_new", REDLOCK_OK,
               [&] {

@@ -245,6 +245,110 @@ static void another_thread_ends_a_wait(void) {
     redlock_client_free(client);
 }
 
+static redlock_pending* begun(redlock_client* client, const char* resource) {
+    redlock_pending* out = NULL;
+    redlock_options how = zeroed();
+    how.wait_ms = REDLOCK_NO_LIMIT;
+    CHECK_IS(redlock_begin_acquire(client, resource, &how, &out), REDLOCK_OK);
+    return out;
+}
+
+static void an_acquire_is_begun_and_taken(void) {
+    redlock_client* const client = connected();
+    redlock_lease* lease = held(client, "begun", NULL);
+    redlock_pending* waits = begun(client, "begun");
+    const char* const names[] = {"begun", "begun too"};
+    const char* const hole[] = {"a", NULL};
+    int descriptor = redlock_pending_fd(waits);
+    CHECK(descriptor >= 0 && redlock_pending_fd(waits) == descriptor);
+    while (!shows(client, "begun", "\"waiting\":1")) continue;
+    CHECK(!is_readable(descriptor, 0));
+    CHECK_IS(redlock_release(lease), REDLOCK_OK);
+    CHECK(is_readable(descriptor, 60000));
+    CHECK_IS(redlock_pending_take(waits, NULL), REDLOCK_INVALID_ARGUMENT);
+    CHECK_IS(redlock_pending_take(waits, &lease), REDLOCK_OK);
+    CHECK_IS(redlock_lease_valid(lease), 1);
+    CHECK_IS(redlock_begin_acquire(client, "begun", NULL, &waits), REDLOCK_OK);
+    CHECK(is_readable(redlock_pending_fd(waits), 60000));
+    CHECK_IS(redlock_release(lease), REDLOCK_OK);
+    CHECK_IS(redlock_pending_take(waits, &lease), REDLOCK_CONTENDED);
+    CHECK(lease == NULL);
+    CHECK_HAS(redlock_last_error_json(), "\"answer\":\"held\"");
+    CHECK_IS(redlock_begin_acquire_all(client, names, 2, NULL, &waits), REDLOCK_OK);
+    CHECK_IS(redlock_pending_take(waits, &lease), REDLOCK_OK); /* waits */
+    CHECK_IS(redlock_release(lease), REDLOCK_OK);
+    CHECK_IS(redlock_begin_acquire_all(client, hole, 2, NULL, &waits), REDLOCK_INVALID_ARGUMENT);
+    CHECK_HAS(redlock_last_error(), "resources[1] is null");
+    CHECK(waits == NULL);
+    redlock_client_free(client);
+}
+
+static void a_call_that_was_begun_can_be_dropped(void) {
+    redlock_client* const client = connected();
+    redlock_client* const other = connected();
+    redlock_lease* lease = held(client, "dropped", NULL);
+    redlock_pending* waits = begun(other, "dropped");
+    redlock_options how = zeroed();
+    while (!shows(client, "dropped", "\"waiting\":1")) continue;
+    redlock_pending_cancel(waits);
+    while (!shows(client, "dropped", "\"waiting\":0")) continue;
+    CHECK_IS(redlock_release(lease), REDLOCK_OK);
+    waits = begun(other, "dropped"); /* granted, and not taken */
+    CHECK(is_readable(redlock_pending_fd(waits), 60000));
+    redlock_pending_cancel(waits);
+    while (shows(client, "dropped", "\"held\":true")) continue;
+    redlock_pending_cancel(NULL);
+    how.cancel = redlock_cancel_new();
+    CHECK_IS(redlock_begin_acquire(client, "dropped", &how, &waits), REDLOCK_INVALID_ARGUMENT);
+    CHECK_HAS(redlock_last_error(), "redlock_pending_cancel");
+    redlock_cancel_free(how.cancel);
+    /* The end of the client ends it; it outlives the client as an object. */
+    lease = held(client, "dropped", NULL);
+    waits = begun(other, "dropped");
+    redlock_client_free(other);
+    CHECK(is_readable(redlock_pending_fd(waits), 0));
+    CHECK_IS(redlock_release(lease), REDLOCK_OK);
+    CHECK_IS(redlock_pending_take(waits, &lease), REDLOCK_CLIENT_CLOSED);
+    redlock_client_free(client);
+}
+
+static void one_queue_has_all_calls_that_are_over(void) {
+    enum { many = 200 };
+    redlock_client* const client = connected();
+    redlock_queue* const queue = redlock_queue_new();
+    redlock_pending* waits[many];
+    redlock_pending* over;
+    redlock_lease* lease = held(client, "queue", NULL);
+    const int descriptor = redlock_queue_fd(queue);
+    int i;
+    CHECK(descriptor >= 0);
+    for (i = 0; i < many; ++i) {
+        waits[i] = begun(client, "queue");
+        CHECK_IS(redlock_queue_add(queue, waits[i]), REDLOCK_OK);
+    }
+    CHECK(!is_readable(descriptor, 0));
+    CHECK(redlock_queue_next(queue) == NULL);
+    redlock_pending_cancel(waits[0]);
+    CHECK_IS(redlock_release(lease), REDLOCK_OK);
+    for (i = 1; i < many; ++i) {
+        CHECK(is_readable(descriptor, 60000));
+        while ((over = redlock_queue_next(queue)) == NULL) is_readable(descriptor, 60000);
+        CHECK(over != waits[0]);
+        CHECK_IS(redlock_pending_take(over, &lease), REDLOCK_OK);
+        CHECK_IS(redlock_release(lease), REDLOCK_OK);
+    }
+    CHECK(redlock_queue_next(queue) == NULL);
+    CHECK(!is_readable(descriptor, 0));
+    over = begun(client, "queue"); /* over before it is added, and not taken by the queue's end */
+    CHECK(is_readable(redlock_pending_fd(over), 60000));
+    CHECK_IS(redlock_queue_add(queue, over), REDLOCK_OK);
+    CHECK(is_readable(descriptor, 0));
+    redlock_queue_free(queue);
+    CHECK_IS(redlock_pending_take(over, &lease), REDLOCK_OK);
+    redlock_lease_free(lease);
+    redlock_client_free(client);
+}
+
 static void closing_ends_a_wait_and_releases_leases(void) {
     struct waiter waits = {NULL, NULL, NULL, 0};
     redlock_client* const client = connected();
@@ -524,6 +628,12 @@ static void null_pointers_are_refused(void) {
     CHECK(redlock_lease_token(NULL) == NULL);
     CHECK_IS(redlock_lease_valid(NULL), 0);
     CHECK(redlock_lease_fence(NULL) == 0 && redlock_lease_remaining(NULL) == 0);
+    CHECK_IS(redlock_begin_acquire(client, NULL, NULL, NULL), REDLOCK_INVALID_ARGUMENT);
+    CHECK_IS(redlock_pending_take(NULL, &lease), REDLOCK_INVALID_ARGUMENT);
+    CHECK_IS(redlock_queue_add(NULL, NULL), REDLOCK_INVALID_ARGUMENT);
+    CHECK(redlock_pending_fd(NULL) == -1 && redlock_queue_fd(NULL) == -1);
+    CHECK(redlock_queue_next(NULL) == NULL);
+    redlock_queue_free(NULL);
     redlock_lease_touch(NULL);
     redlock_lease_free(NULL);
     redlock_lease_detach(NULL);
@@ -549,13 +659,19 @@ static void leases_outlive_their_client(void) {
 static void a_child_process_leaves_the_lease_to_its_parent(void) {
     redlock_client* const client = connected();
     redlock_lease* lease = held(client, "forked", NULL);
+    redlock_pending* const waits = begun(client, "forked");
     int status = -1;
     pid_t child;
     const int lost = redlock_lease_lost_fd(lease);
     CHECK(lost >= 0);
     child = fork();
     if (child == 0) {
+        redlock_pending* mine = NULL;
+        redlock_lease* none = NULL;
         failures = 0;
+        CHECK_IS(redlock_pending_take(waits, &none), REDLOCK_CLIENT_CLOSED);
+        CHECK_IS(redlock_begin_acquire(client, "forked", NULL, &mine), REDLOCK_OK);
+        CHECK_IS(redlock_pending_take(mine, &none), REDLOCK_CLIENT_CLOSED);
         CHECK_IS(redlock_lease_valid(lease), 0);
         CHECK(is_readable(lost, 0));
         CHECK_IS(redlock_lease_lost_fd(lease), lost);
@@ -567,6 +683,7 @@ static void a_child_process_leaves_the_lease_to_its_parent(void) {
     }
     CHECK(waitpid(child, &status, 0) == child);
     CHECK_IS(status, 0);
+    redlock_pending_cancel(waits);
     CHECK_IS(redlock_lease_valid(lease), 1);
     CHECK(shows(client, "forked", "\"held\":true"));
     CHECK(!is_readable(redlock_lease_lost_fd(lease), 0));
@@ -586,6 +703,9 @@ static const struct named_test tests[] = {
     {"a_token_moves_a_lease_to_another_client", a_token_moves_a_lease_to_another_client},
     {"an_extension_has_bounds", an_extension_has_bounds},
     {"another_thread_ends_a_wait", another_thread_ends_a_wait},
+    {"an_acquire_is_begun_and_taken", an_acquire_is_begun_and_taken},
+    {"a_call_that_was_begun_can_be_dropped", a_call_that_was_begun_can_be_dropped},
+    {"one_queue_has_all_calls_that_are_over", one_queue_has_all_calls_that_are_over},
     {"closing_ends_a_wait_and_releases_leases", closing_ends_a_wait_and_releases_leases},
     {"a_loss_makes_the_descriptor_readable", a_loss_makes_the_descriptor_readable},
     {"an_operator_takes_a_lock_and_a_watcher_sees_it",
