@@ -12,7 +12,7 @@ Durations are numbers of seconds or timedeltas. `redlock_quorum.aio` has the sam
 from ._client import Client
 from ._errors import (Cancelled, ClientClosed, ConfigError, Contended, Error, ForkedError,
                       InvalidArgument, Issue, LeaseLost, NoQuorum, NotHeld, OutOfMemory,
-                      SystemRefused, ValidityExhausted, Vote, WouldDeadlock)
+                      SystemRefused, ValidityExhausted, Vote, WouldDeadlock, WrongType)
 from ._lease import Lease, Lost
 from ._locks import Election, Leader, Lock, RateLimiter, RLock, Semaphore
 from ._native import library as _library
@@ -23,5 +23,5 @@ __all__ = [
     "Cancelled", "Client", "ClientClosed", "ConfigError", "Contended", "Election", "Error",
     "ForkedError", "InvalidArgument", "Issue", "Leader", "Lease", "LeaseLost", "Lock", "Lost",
     "NoQuorum", "NotHeld", "OutOfMemory", "RLock", "RateLimiter", "Semaphore", "SystemRefused",
-    "ValidityExhausted", "Vote", "WouldDeadlock",
+    "ValidityExhausted", "Vote", "WouldDeadlock", "WrongType",
 ]

@@ -3,39 +3,89 @@
 import atexit
 import json
 import os
+import sys
+import threading
 import weakref
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from . import _interrupts
-from ._errors import NO_QUORUM, InvalidArgument, check, error_of
+from ._errors import NO_QUORUM, WrongType, check, error_of
 from ._lease import Lease
 from ._locks import Election, Lock, RateLimiter, RLock, Semaphore
-from ._native import Options, byref, c_void_p, library, text_of
-from ._options import Resources, as_bytes, copy_of, options_of
+from ._native import Options, Single, byref, c_void_p, library, text_of
+from ._options import Resources, as_bytes, count, options_of
 from ._times import Seconds
 
 _clients: "weakref.WeakSet[Client]" = weakref.WeakSet()
 
 
+# Threads that end clients which were dropped in an event loop: that waits for nodes.
+_is_ending = False
+_endings: "weakref.WeakSet[threading.Thread]" = weakref.WeakSet()
+
+
 @atexit.register
 def _close_all() -> None:
     """Leases that are held when the interpreter ends are released."""
+    global _is_ending
+    _is_ending = True
     for client in list(_clients):
         if client.process == os.getpid():
             client.close()
+    for thread in list(_endings):
+        if thread.ident is not None:
+            thread.join()
 
 
-class Client:
+def _is_in_loop() -> bool:
+    """Whether this thread runs an event loop."""
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and asyncio._get_running_loop() is not None
+
+
+def _free(handle: c_void_p, process: int, free: Any = library.client_free) -> None:
+    """In a thread of its own where an event loop runs, else here; so, too, at the end of the process and
+    after a fork."""
+    if process == os.getpid() and not _is_ending and _is_in_loop():
+        try:
+            thread = threading.Thread(target=free, args=(handle,), name="redlock end", daemon=True)
+            thread.start()
+            _endings.add(thread)
+            return
+        except RuntimeError:  # the system has none
+            pass
+    free(handle)
+
+
+def _text_in(configuration: Any) -> Optional[str]:
+    """The JSON of a configuration; None for the name of a file: no JSON of one has no brace."""
+    if isinstance(configuration, str):
+        return configuration if "{" in configuration else None
+    if isinstance(configuration, Mapping):
+        return json.dumps(configuration)
+    if isinstance(configuration, os.PathLike):
+        return None
+    raise WrongType("configuration must be JSON text, a mapping, or the name of a file, "
+                    f"not {configuration!r}")
+
+
+class Client(Single):
     """Locks over the nodes of one configuration. One client serves a whole process: any thread may
     use it. It connects in the background.
 
     In a child process it is over: calls raise ForkedError, and the parent's leases stay the
     parent's."""
 
-    def __init__(self, configuration: Union[str, Mapping[str, Any]]) -> None:
-        """A JSON text as in config/redlock.schema.json, or what such a text says."""
-        text = configuration if isinstance(configuration, str) else json.dumps(configuration)
-        self._open(lambda out: library.client_from_json(as_bytes("configuration", text), out))
+    def __init__(self, configuration: "Union[str, os.PathLike[str], Mapping[str, Any]]") -> None:
+        """The name of a file of JSON as in config/redlock.schema.json; such a text itself; or a dict
+        that says the same."""
+        text = _text_in(configuration)
+        if text is None:
+            path = os.fsencode(str(configuration))
+            self._open(lambda out: library.client_from_file(path, out))
+        else:
+            raw = as_bytes("configuration", text)
+            self._open(lambda out: library.client_from_json(raw, out))
 
     @classmethod
     def from_environment(cls) -> "Client":
@@ -44,6 +94,9 @@ class Client:
 
     @classmethod
     def from_file(cls, path: Union[str, "os.PathLike[str]"]) -> "Client":
+        """Of the JSON in a file."""
+        if not isinstance(path, (str, os.PathLike)):
+            raise WrongType(f"path must be a str or a path, not {path!r}")
         return cls._opened(lambda out: library.client_from_file(os.fsencode(path), out))
 
     @classmethod
@@ -58,9 +111,10 @@ class Client:
         check(int(make(byref(self._handle))))
         _clients.add(self)
 
-    def __del__(self, free: Any = library.client_free) -> None:
-        if getattr(self, "_handle", None):
-            free(self._handle)
+    def __del__(self, free: Any = _free) -> None:
+        handle = getattr(self, "_handle", None)
+        if handle:
+            free(handle, self.process)
 
     def close(self) -> None:
         """Releases all leases, and ends every call that another thread is inside of."""
@@ -72,21 +126,18 @@ class Client:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def acquire(self, resources: Resources, options: Options,
-                cancel: Optional[int] = None) -> Lease:
-        """The lease of all of them."""
-        function = library.acquire if resources.is_one else library.acquire_all
+    def acquire(self, resources: Resources, options: Options) -> Lease:
+        """The lease of all of them; what locks are made of."""
         lease = Lease(self, resources.names)
         out = byref(lease._handle)
-        if cancel is None and not _interrupts.is_needed(options.wait_ms):
-            number = function(self._handle, *resources.arguments, byref(options), out)
+        if _interrupts.is_needed(options.wait_ms):
+            begin = library.begin_acquire if resources.is_one else library.begin_acquire_all
+            number = _interrupts.waiting_call(
+                lambda pending: int(begin(self._handle, *resources.arguments, byref(options),
+                                          byref(pending))), out)
         else:
-            def ask(wait_ms: int, by: Optional[int]) -> int:
-                return int(function(self._handle, *resources.arguments,
-                                    byref(copy_of(options, wait_ms, by)), out))
-
-            number = (_interrupts.waiting_call(ask, options.wait_ms) if cancel is None
-                      else ask(options.wait_ms, cancel))
+            function = library.acquire if resources.is_one else library.acquire_all
+            number = function(self._handle, *resources.arguments, byref(options), out)
         check(number, self.process)
         return lease._granted()
 
@@ -133,36 +184,72 @@ class Client:
         check(function(self._handle, *what, byref(out)), self.process)
         return text_of(out)
 
-    # What is made of a client: see the classes. `how`: max_hold, min_hold, margin and watchdog, which are
-    # durations; renew; note.
+    def lock(self, resource: str, *more: str,
+             ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
+             max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
+             margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
+             renew: bool = True, note: str = "") -> Lock:
+        """Exclusive: one holder of the resource; of several, all or none. `ttl`: how long the nodes keep it
+        if this process ends; `wait`: how long to queue for it; `max_hold`: the longest validity;
+        `min_hold`: how long the nodes keep it though it is released; `margin`: how long before its end
+        a loss is told; `watchdog`: `Lease.touch` has to be called so often; `renew`: whether the client
+        prolongs it; `note`: what others see of it."""
+        return Lock(
+            self, (resource, *more),
+            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note))
 
-    def lock(self, resource: str, *more: str, ttl: Optional[Seconds] = None,
-             wait: Optional[Seconds] = None, **how: Any) -> Lock:
-        return Lock(self, (resource, *more), options_of(ttl, wait, **how))
+    def rlock(self, resource: str, *,
+              ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
+              max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
+              margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
+              renew: bool = True, note: str = "") -> RLock:
+        """As `lock`, which its thread may acquire again."""
+        return RLock(
+            self, (resource,),
+            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note))
 
-    def rlock(self, resource: str, *, ttl: Optional[Seconds] = None,
-              wait: Optional[Seconds] = None, **how: Any) -> RLock:
-        return RLock(self, (resource,), options_of(ttl, wait, **how))
+    def reader(self, resource: str, *,
+               ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
+               max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
+               margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
+               renew: bool = True, note: str = "") -> Lock:
+        """A lock that others may have at once, all of them readers. The rest is as of `lock`."""
+        return Lock(
+            self, (resource,),
+            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note, shared=True))
 
-    def reader(self, resource: str, *, ttl: Optional[Seconds] = None,
-               wait: Optional[Seconds] = None, **how: Any) -> Lock:
-        """A lock that others may have at once, all of them readers."""
-        return Lock(self, (resource,), options_of(ttl, wait, shared=True, **how))
+    def writer(self, resource: str, *,
+               ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
+               max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
+               margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
+               renew: bool = True, note: str = "") -> Lock:
+        """A lock that keeps out the readers of the resource, too. The rest is as of `lock`."""
+        return Lock(
+            self, (resource,),
+            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note))
 
-    def writer(self, resource: str, *, ttl: Optional[Seconds] = None,
-               wait: Optional[Seconds] = None, **how: Any) -> Lock:
-        """A lock that keeps out the readers of the resource, too."""
-        return self.lock(resource, ttl=ttl, wait=wait, **how)
-
-    def semaphore(self, resource: str, slots: int, *, ttl: Optional[Seconds] = None,
-                  wait: Optional[Seconds] = None, **how: Any) -> Semaphore:
-        if not slots > 0:
-            raise InvalidArgument(f"slots must be 1 to 1000, not {slots}")
-        return Semaphore(self, (resource,), options_of(ttl, wait, slots=slots, **how))
+    def semaphore(self, resource: str, slots: int, *,
+                  ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
+                  max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
+                  margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
+                  renew: bool = True, note: str = "") -> Semaphore:
+        """At most so many at once. The rest is as of `lock`."""
+        return Semaphore(
+            self, (resource,),
+            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note,
+                       slots=count("slots", slots, 1000)))
 
     def rate_limiter(self, resource: str, limit: int, period: Seconds) -> RateLimiter:
+        """At most `limit` times in any `period`."""
         return RateLimiter(self, resource, limit, period)
 
-    def election(self, name: str, *, ttl: Optional[Seconds] = None,
-                 wait: Optional[Seconds] = float("inf"), **how: Any) -> Election:
-        return Election(self, name, options_of(ttl, wait, **how))
+    def election(self, name: str, *,
+                 ttl: Optional[Seconds] = None, wait: Optional[Seconds] = float("inf"),
+                 max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
+                 margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
+                 renew: bool = True, note: str = "") -> Election:
+        """One leader of all that campaign under the name. The rest is as of `lock`; a campaign waits
+        without a limit."""
+        return Election(
+            self, name,
+            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note))

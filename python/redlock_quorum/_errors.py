@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 from typing import Any, Dict, Optional, Tuple, Type
 
 from ._native import library
@@ -35,6 +36,10 @@ class Error(Exception):
     def __init__(self, message: str, said: Optional[Dict[str, Any]] = None) -> None:
         super().__init__(message)
         self._said = said or {}
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """Errors go from process to process, with what the nodes said."""
+        return type(self), (str(self), self._said), self.__dict__
 
     @property
     def votes(self) -> Tuple[Vote, ...]:
@@ -74,6 +79,10 @@ class InvalidArgument(Error, ValueError):
     """An argument is out of its range, which the text names."""
 
 
+class WrongType(InvalidArgument, TypeError):
+    """An argument is of another type than the text names."""
+
+
 class ClientClosed(Error):
     """The client was closed before the call or during it."""
 
@@ -107,14 +116,33 @@ class SystemRefused(Error):
 CONTENDED = 1
 NO_QUORUM = 2
 NOT_HELD = 4
+LOST = 5
+INVALID_ARGUMENT = 7
 CLIENT_CLOSED = 8
 CANCELLED = -1
 
 _CLASSES: Dict[int, Type[Error]] = {
-    CONTENDED: Contended, NO_QUORUM: NoQuorum, 3: ValidityExhausted, NOT_HELD: NotHeld, 5: LeaseLost,
-    6: WouldDeadlock, 7: InvalidArgument, CLIENT_CLOSED: ClientClosed, 11: ConfigError,
+    CONTENDED: Contended, NO_QUORUM: NoQuorum, 3: ValidityExhausted, NOT_HELD: NotHeld, LOST: LeaseLost,
+    6: WouldDeadlock, INVALID_ARGUMENT: InvalidArgument, CLIENT_CLOSED: ClientClosed, 11: ConfigError,
     CANCELLED: Cancelled, -2: OutOfMemory, -3: SystemRefused,
 }
+
+
+def in_seconds(message: str) -> str:
+    """What the library says of arguments in milliseconds, as callers of this package give them."""
+    def shown(match: "re.Match[str]") -> str:
+        return f"{int(match[1]) / 1000:g}"
+
+    if "_ms" not in message and " ms" not in message:
+        return message
+    message = re.sub(r"\b(\d+) ms\b", lambda match: shown(match) + " s", message)
+    message = re.sub(r"\b1 to ttl_max_ms, which is (\d+)\b",
+                     lambda match: f"0.001 to ttl_max, which is {shown(match)} seconds", message)
+    message = re.sub(r"(?<=_ms must be )(\d+) to (\d+)\b(?! s)",
+                     lambda match: f"{shown(match)} to {int(match[2]) / 1000:g} seconds", message)
+    message = re.sub(r"(?<=which is )(\d+)\b(?! s)", lambda match: shown(match) + " seconds", message)
+    message = message.replace("or 0 for the usual one", "or None for the usual one")
+    return re.sub(r"\b(loss_)?(\w+?)_ms\b", r"\2", message)
 
 
 def error_of(number: int, born: Optional[int] = None) -> Error:
@@ -122,6 +150,8 @@ def error_of(number: int, born: Optional[int] = None) -> Error:
     if number == CLIENT_CLOSED and born not in (None, os.getpid()):
         return ForkedError("the client belongs to the parent process: make one in this process")
     message = library.last_error().decode()
+    if number == INVALID_ARGUMENT:
+        message = in_seconds(message)
     try:
         said = json.loads(library.last_error_json())
     except ValueError:  # nothing was said

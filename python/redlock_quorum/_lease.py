@@ -3,14 +3,15 @@
 import os
 import select
 import threading
+import time
 from typing import Any, Dict, Optional, Protocol, Tuple
 
-from ._errors import CLIENT_CLOSED, LeaseLost, NotHeld, check, error_of
-from ._native import Options, c_void_p, library
+from ._errors import CLIENT_CLOSED, LOST, ForkedError, NotHeld, check, error_of
+from ._native import Options, Single, c_void_p, library
 from ._options import Resources
-from ._times import Seconds, milliseconds, waiting
+from ._times import NO_LIMIT, Seconds, milliseconds, waiting
 
-_LOST = 5
+_LONGEST_POLL_MS = 0x7fffffff
 
 
 class Nodes(Protocol):
@@ -19,8 +20,7 @@ class Nodes(Protocol):
     _handle: c_void_p
     process: int
 
-    def acquire(self, resources: Resources, options: Options,
-                cancel: Optional[int] = None) -> "Lease": ...
+    def acquire(self, resources: Resources, options: Options) -> "Lease": ...
 
     def inspect(self, resource: str) -> Dict[str, Any]: ...
 
@@ -32,11 +32,12 @@ class Lost:
         self._lease = lease
 
     def is_set(self) -> bool:
+        """Whether it is lost, by the clock at this call."""
         return self._lease._is_lost()
 
     def wait(self, timeout: Optional[Seconds] = None) -> bool:
         """Blocks until the lease is lost or released, or the time is over. Whether it is lost."""
-        return self._lease._wait_for_loss(None if timeout is None else max(0, waiting(timeout)))
+        return self._lease._wait_for_loss(None if timeout is None else max(0, waiting(timeout, "timeout")))
 
     def fileno(self) -> int:
         """A descriptor that becomes readable at the loss, for a selector of one's own. It is the
@@ -44,25 +45,32 @@ class Lost:
         return self._lease._lost_fd()
 
 
-class Lease:
+class Lease(Single):
     """What the holder of a lock has. Any thread may use it. One that is dropped is released in the
-    background."""
+    background. In a child process it is lost, and stays the parent's."""
 
-    __slots__ = ("_handle", "_client", "_gate", "_waiters", "_was_lost", "_fence", "resources")
+    __slots__ = ("_handle", "_client", "_gate", "_long", "_detached", "_waiters", "_was_lost", "_fence",
+                 "resources", "__weakref__")
 
     def __init__(self, client: Nodes, resources: Tuple[str, ...]) -> None:
         # The library writes the lease here: no signal can come between the two.
         self._handle = c_void_p()
         self._client = client
+        # The first is of the handle, and never held while a node is asked. The second is of calls that
+        # ask nodes, which the end of the lease waits for. A child process touches neither: a thread that
+        # it does not have may hold them.
         self._gate = threading.Lock()
+        self._long = threading.Lock()
+        self._detached: Optional[int] = None
         self._waiters = 0
         self._was_lost = False
         self._fence = 0
         self.resources = resources
 
     def __del__(self, free: Any = library.lease_free) -> None:
-        if self._handle.value:
-            free(self._handle)
+        handle = getattr(self, "_handle", None)
+        if handle:
+            free(handle)
 
     def _granted(self) -> "Lease":
         self._fence = library.lease_fence(self._handle)
@@ -84,6 +92,7 @@ class Lease:
 
     @property
     def resource(self) -> str:
+        """The resource, or the first of several."""
         return self.resources[0]
 
     @property
@@ -115,6 +124,7 @@ class Lease:
 
     @property
     def lost(self) -> Lost:
+        """The event of its loss."""
         return Lost(self)
 
     def touch(self) -> None:
@@ -124,8 +134,14 @@ class Lease:
     def extend(self, ttl: Seconds) -> None:
         """Prolongs it, and lets renewal go on with this ttl."""
         ttl_ms = milliseconds("ttl", ttl)
-        with self._gate:
-            check(library.extend(self._living(), ttl_ms), self._client.process)
+        self._refuse_child()
+        with self._long:
+            try:
+                check(library.extend(self._living(), ttl_ms), self._client.process)
+            finally:
+                detached, self._detached = self._detached, None
+                if detached:
+                    library.lease_detach(detached)
 
     def release(self) -> None:
         """Releases it, and waits until a quorum of nodes has answered. The lease is over with this
@@ -136,11 +152,31 @@ class Lease:
     def detach(self) -> None:
         """Ends renewal without a release: it stays held until its ttl ends, for another process that
         has the token."""
+        if self._is_foreign():
+            return
         with self._gate:
             handle, self._handle = self._handle, c_void_p()
-        library.lease_detach(handle)
+        if not handle:
+            return
+        if self._long.acquire(blocking=False):
+            library.lease_detach(handle)
+            self._long.release()
+        else:
+            self._detached = handle.value  # at the end of the extension that another thread is inside of
+
+    def _is_over(self) -> bool:
+        return not self._handle
+
+    def _is_foreign(self) -> bool:
+        return self._client.process != os.getpid()
+
+    def _refuse_child(self) -> None:
+        if self._is_foreign():
+            raise ForkedError("the lease belongs to the parent process")
 
     def _of_living(self, function: Any, otherwise: Any) -> Any:
+        if self._is_foreign():
+            return otherwise
         with self._gate:
             return function(self._handle) if self._handle.value else otherwise
 
@@ -150,32 +186,39 @@ class Lease:
         return self._handle
 
     def _release(self) -> int:
-        with self._gate:
-            handle, self._handle = self._living(), c_void_p()
-            if self._waiters:
-                os.write(library.lease_lost_fd(handle), (1).to_bytes(8, "little"))
-        number: int = library.release(handle)
-        if number in (_LOST, CLIENT_CLOSED):
+        self._refuse_child()
+        with self._long:
+            with self._gate:
+                handle, self._handle = self._living(), c_void_p()
+                if self._waiters:
+                    os.write(library.lease_lost_fd(handle), (1).to_bytes(8, "little"))
+            number: int = library.release(handle)
+        if number in (LOST, CLIENT_CLOSED):
             self._was_lost = True
         return number
 
     def _end_section(self, has_failed: bool) -> None:
         if not self._handle:
             return  # released within
+        if has_failed and self._is_foreign():
+            return
         number = self._release()
         if number == 0:
             return
         # What else a release may meet is no matter of the section: the client goes on with it.
-        if not has_failed and number in (_LOST, CLIENT_CLOSED):
+        if not has_failed and number in (LOST, CLIENT_CLOSED):
             raise error_of(number, self._client.process)
 
     def _is_lost(self) -> bool:
+        if self._is_foreign():
+            return self._was_lost or bool(self._handle)
         with self._gate:
             if self._handle.value and not library.lease_valid(self._handle):
                 self._was_lost = True
             return self._was_lost
 
     def _lost_fd(self) -> int:
+        self._refuse_child()
         with self._gate:
             descriptor = library.lease_lost_fd(self._living())
             if descriptor < 0:
@@ -183,6 +226,8 @@ class Lease:
             return int(descriptor)
 
     def _wait_for_loss(self, timeout_ms: Optional[int]) -> bool:
+        if self._is_foreign():
+            return self._is_lost()
         with self._gate:
             if not self._handle.value:
                 return self._was_lost
@@ -192,7 +237,10 @@ class Lease:
         try:
             poll = select.poll()
             poll.register(copy, select.POLLIN)
-            poll.poll(timeout_ms)
+            left_ms = NO_LIMIT if timeout_ms is None else timeout_ms
+            end = time.monotonic() + left_ms / 1000
+            while not poll.poll(min(left_ms, _LONGEST_POLL_MS)) and left_ms > 0:
+                left_ms = max(0, int((end - time.monotonic()) * 1000))
         finally:
             os.close(copy)
             with self._gate:

@@ -1,20 +1,84 @@
 # The kinds of lock that programs use, all of them on a client; know no node.
 # SPDX-License-Identifier: MIT
 import dataclasses
+import functools
+import os
 import threading
-from typing import Any, Dict, List, Optional, Tuple
+import time
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, TypeVar
 
 from . import _interrupts
-from ._errors import CONTENDED, Contended, InvalidArgument, NoQuorum, NotHeld, WouldDeadlock, check, error_of
+from ._errors import (CONTENDED, Contended, Error, InvalidArgument, LeaseLost, NoQuorum, NotHeld,
+                      WouldDeadlock, check, error_of)
 from ._lease import Lease, Lost, Nodes
-from ._native import Options, byref, c_int64, c_void_p, library
-from ._options import Resources, as_bytes
+from ._native import Options, Single, byref, c_int64, c_void_p, library
+from ._options import Resources, as_bytes, copy_of, count
 from ._times import NO_WAIT, Seconds, milliseconds, waiting
 
+F = TypeVar("F", bound=Callable[..., Any])
 
-class Lock:
+_gate = threading.Lock()  # of the stacks below; held for no call
+
+
+def _begin_again() -> None:
+    global _gate
+    _gate = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_begin_again)
+
+
+class Stack:
+    """The leases of one lock object, with who acquired each: a thread or a task, itself, since numbers of
+    threads are used again."""
+
+    def __init__(self) -> None:
+        self._held: List[Tuple[Any, Any, bool]] = []
+        self._prune_at = 8
+
+    def add(self, who: Any, lease: Any, is_section: bool) -> None:
+        with _gate:
+            self._held.append((who, lease, is_section))
+            if len(self._held) >= self._prune_at:
+                self._held = [one for one in self._held if one[2] or not one[1]._is_over()]
+                self._prune_at = 2 * len(self._held) + 8
+
+    def has_section_of(self, who: Any) -> bool:
+        with _gate:
+            return any(one[0] is who and one[2] and one[1].valid for one in self._held)
+
+    def take(self, who: Any, is_section: bool) -> Optional[Any]:
+        """The last one of `who`; else, since a section may be left on another thread or in another task
+        than it was entered, the last one of any."""
+        with _gate:
+            fitting = [one for one in self._held
+                       if one[2] == is_section and (is_section or not one[1]._is_over())]
+            if not fitting:
+                return None
+            own = [one for one in fitting if one[0] is who]
+            last = (own or fitting)[-1]
+            self._held = [one for one in self._held if one is not last]
+            return last[1]
+
+    def has_valid(self) -> bool:
+        with _gate:
+            return any(one[1].valid for one in self._held)
+
+
+def options_for(options: Options, blocking: bool, timeout: Optional[Seconds]) -> Options:
+    """Of one acquire, as threading.Lock takes the two."""
+    if not blocking:
+        if timeout is not None:
+            raise InvalidArgument("timeout is for an acquire that is blocking")
+        return copy_of(options, NO_WAIT)
+    return options if timeout is None else copy_of(options, waiting(timeout, "timeout"))
+
+
+class Lock(Single):
     """`with client.lock("stock:4711", ttl=10, wait=5) as lease:` holds the resource for the section.
-    Any thread may use the object, each for a section of its own."""
+    Any thread may use the object, each for sections of its own. A section may be left on another thread
+    than the one that entered it. `@client.lock("stock:4711")` over a function makes each call a
+    section."""
 
     _may_nest = False
 
@@ -22,15 +86,26 @@ class Lock:
         self._client = client
         self._resources = Resources(resources)
         self._options = options
-        self._sections: Dict[int, List[Lease]] = {}  # of each thread
+        self._held = Stack()
 
     @property
     def resources(self) -> Tuple[str, ...]:
+        """What it locks."""
         return self._resources.names
 
-    def acquire(self) -> Lease:
-        """Waits for the lease, which the caller releases."""
-        return self._client.acquire(self._resources, self._options)
+    def acquire(self, blocking: bool = True, timeout: Optional[Seconds] = None) -> Optional[Lease]:
+        """Waits for the lease, for `timeout` in place of the lock's own `wait`. The caller releases it, or
+        calls `release` of this object, which keeps it until then. Raises Contended if the wait is over.
+        Not `blocking`: one attempt; None if the resource is held."""
+        options = options_for(self._options, blocking, timeout)
+        try:
+            lease = self._client.acquire(self._resources, options)
+        except Contended:
+            if blocking:
+                raise
+            return None
+        self._held.add(threading.current_thread(), lease, False)
+        return lease
 
     def try_acquire(self) -> Optional[Lease]:
         """As `acquire`, except that contention is no error: None."""
@@ -39,27 +114,52 @@ class Lock:
         except Contended:
             return None
 
+    def release(self) -> None:
+        """Releases what this thread acquired last by this object, else what any thread did. Raises
+        NotHeld where nothing is left, and what `Lease.release` raises."""
+        lease = self._held.take(threading.current_thread(), False)
+        if lease is None:
+            raise NotHeld(f"nothing is held by this lock of {str(self._resources)!r}")
+        lease.release()
+
+    def locked(self) -> bool:
+        """Whether anybody holds one of its resources, by what a quorum of nodes says."""
+        return any(is_held(self._client.inspect(name)) for name in self.resources)
+
+    def owned(self) -> bool:
+        """Whether this object has a lease that is valid, by the clock at this call."""
+        return self._held.has_valid()
+
     def __enter__(self) -> Lease:
-        me = threading.get_ident()
-        held = self._sections.get(me)
-        if held and not self._may_nest:
-            raise WouldDeadlock(f"this thread holds {'+'.join(self.resources)!r} already")
-        lease = self.acquire()
-        if held is None:
-            self._sections[me] = [lease]
-        else:
-            held.append(lease)
+        me = threading.current_thread()
+        if not self._may_nest and self._held.has_section_of(me):
+            raise WouldDeadlock(f"this thread holds {str(self._resources)!r} already")
+        lease = self._client.acquire(self._resources, self._options)
+        self._held.add(me, lease, True)
         return lease
 
     def __exit__(self, kind: Any, _error: Any, _trace: Any) -> None:
         """Releases the lease. Raises LeaseLost if the section did not have it until its end, unless an
         exception is already on its way."""
-        me = threading.get_ident()
-        held = self._sections[me]
-        lease = held.pop()
-        if not held:
-            del self._sections[me]
-        lease._end_section(kind is not None)
+        lease = self._held.take(threading.current_thread(), True)
+        if lease is not None:
+            lease._end_section(kind is not None)
+        elif kind is None:
+            raise NotHeld(f"no section of this lock of {str(self._resources)!r} is open")
+
+    def __call__(self, function: F) -> F:
+        """Decorates a function: each of its calls is a section."""
+        return in_sections(self, function)
+
+
+def in_sections(lock: Any, function: F) -> F:
+    """The function, each of whose calls is a section."""
+    @functools.wraps(function)
+    def locked(*words: Any, **more: Any) -> Any:
+        with lock:
+            return function(*words, **more)
+
+    return locked  # type: ignore[return-value]
 
 
 class Semaphore(Lock):
@@ -68,86 +168,118 @@ class Semaphore(Lock):
     _may_nest = True
 
 
-class RLock:
+class RLock(Single):
     """A lock that its thread may acquire again; one lease stands behind all levels."""
 
     def __init__(self, client: Nodes, resources: Tuple[str, ...], options: Options) -> None:
-        self._lock = Lock(client, resources, options)
-        self._owner: Optional[int] = None
-        self._levels = 0
-        self._lease: Optional[Lease] = None
+        self._client = client
+        self._resources = Resources(resources)
+        self._options = options
+        self._held: Dict[Any, Tuple[Lease, int]] = {}  # of each thread, with its levels
 
-    def acquire(self) -> Lease:
-        me = threading.get_ident()
-        if self._owner == me and self._lease is not None:
-            self._levels += 1
-            return self._lease
-        lease = self._lock.acquire()
-        self._owner, self._levels, self._lease = me, 1, lease
+    def acquire(self, blocking: bool = True, timeout: Optional[Seconds] = None) -> Optional[Lease]:
+        """As `Lock.acquire`; the lease of the outermost level. Raises LeaseLost if the thread has the lock
+        and lost its lease: no level more begins."""
+        me = threading.current_thread()
+        if me in self._held:
+            lease, levels = self._held[me]
+            if not lease.valid:
+                raise LeaseLost(f"the lease of {str(self._resources)!r} was lost")
+            self._held[me] = (lease, levels + 1)
+            return lease
+        try:
+            lease = self._client.acquire(self._resources, options_for(self._options, blocking, timeout))
+        except Contended:
+            if blocking:
+                raise
+            return None
+        self._held[me] = (lease, 1)
         return lease
 
     def release(self) -> None:
-        """Ends one level; the last one releases the lease, and raises what that does."""
+        """Ends one level of this thread; the last one releases the lease, and raises what that does."""
+        if threading.current_thread() not in self._held:
+            raise NotHeld("this thread does not hold the lock")
         self._end(False)
 
+    def locked(self) -> bool:
+        """Whether anybody holds it, by what a quorum of nodes says."""
+        return is_held(self._client.inspect(self._resources.names[0]))
+
+    def owned(self) -> bool:
+        """Whether this thread holds it, by the clock at this call."""
+        held = self._held.get(threading.current_thread())
+        return held is not None and held[0].valid
+
     def __enter__(self) -> Lease:
-        return self.acquire()
+        lease = self.acquire()
+        assert lease is not None
+        return lease
 
     def __exit__(self, kind: Any, _error: Any, _trace: Any) -> None:
+        """Ends one level: of this thread, else of the one that entered last."""
         self._end(kind is not None)
 
+    def __call__(self, function: F) -> F:
+        """Decorates a function: each of its calls is a section."""
+        return in_sections(self, function)
+
     def _end(self, has_failed: bool) -> None:
-        lease = self._lease
-        if self._owner != threading.get_ident() or lease is None:
-            raise NotHeld("this thread does not hold the lock")
-        self._levels -= 1
-        if self._levels == 0:
-            self._owner, self._lease = None, None
-            lease._end_section(has_failed)
+        me: Any = threading.current_thread()
+        if me not in self._held:
+            me = next(reversed(list(self._held)), None)
+        if me is None:
+            if has_failed:
+                return
+            raise NotHeld("no section of this lock is open")
+        lease, levels = self._held[me]
+        if levels > 1:
+            self._held[me] = (lease, levels - 1)
+            return
+        del self._held[me]
+        lease._end_section(has_failed)
 
 
-class RateLimiter:
+class RateLimiter(Single):
     """At most `limit` times per period, of all programs that name the resource."""
 
     def __init__(self, client: Nodes, resource: str, limit: int, period: Seconds) -> None:
-        if not 0 <= limit <= 0xffff:
-            raise InvalidArgument(f"limit must be 1 to 1000, not {limit}")
         self._handle = c_void_p()
         self._client = client
-        check(library.limiter_new(client._handle, as_bytes("resource", resource), limit,
-                                  milliseconds("period", period), byref(self._handle)),
-              client.process)
+        check(library.limiter_new(client._handle, as_bytes("resource", resource),
+                                  count("limit", limit, 1000), milliseconds("period", period),
+                                  byref(self._handle)), client.process)
 
     def __del__(self, free: Any = library.limiter_free) -> None:
-        if self._handle.value:
-            free(self._handle)
+        handle = getattr(self, "_handle", None)
+        if handle:
+            free(handle)
 
     def acquire(self, wait: Seconds = 0) -> None:
         """Uses one time up, and waits for it for so long. Raises Contended, with `retry_after`."""
-        self.use(waiting(wait))
+        wait_ms = waiting(wait)
+        error = (_interrupts.beside(lambda cancel: self._use(wait_ms, cancel))
+                 if _interrupts.is_needed(wait_ms) else self._use(wait_ms))
+        if error is not None:
+            raise error
 
     def try_acquire(self) -> bool:
         """Whether one more is allowed now. If it is, it is used up."""
         try:
-            self.use(NO_WAIT)
+            self.acquire(0)
         except Contended:
             return False
         return True
 
-    def use(self, wait_ms: int, cancel: Optional[int] = None) -> None:
+    def _use(self, wait_ms: int, cancel: Optional[int] = None) -> Optional[Error]:
         after_ms = c_int64()
-
-        def ask(left_ms: int, by: Optional[int]) -> int:
-            return int(library.limiter_acquire(self._handle, max(0, left_ms), by, byref(after_ms)))
-
-        number = (_interrupts.waiting_call(ask, wait_ms) if cancel is None
-                  else ask(wait_ms, cancel))
+        number = library.limiter_acquire(self._handle, max(0, wait_ms), cancel, byref(after_ms))
         if number == 0:
-            return
+            return None
         error = error_of(number, self._client.process)
         if number == CONTENDED and isinstance(error, Contended):
             error.retry_after = after_ms.value / 1000
-        raise error
+        return error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,17 +294,32 @@ class Leader:
     """Seconds since it was elected; 0 if the nodes do not show it."""
 
 
-def leader_in(state: Any) -> Optional[Leader]:
-    """The leader in what `inspect` shows."""
+def is_held(state: Any) -> bool:
+    """By what `inspect` shows."""
     if not state["held"] and not state["decided"]:
         raise NoQuorum("too few nodes answered")
-    if not state["held"] or not state["owner"]:
+    return bool(state["held"])
+
+
+def leader_in(state: Any) -> Optional[Leader]:
+    """The leader in what `inspect` shows."""
+    if not is_held(state) or not state["owner"]:
         return None
     name = state["owner"].partition("@")[2].partition("#")[0]
     return Leader(name, state.get("note", ""), state["fence"], (state["since_ms"] or 0) / 1000)
 
 
-class Candidate:
+def term_of(leader: Optional[Leader]) -> Tuple[str, int]:
+    """What tells a term from the one before it."""
+    return ("", 0) if leader is None else (leader.name, leader.fence)
+
+
+def pause_of(every: Seconds) -> float:
+    """Seconds between two looks."""
+    return milliseconds("every", every) / 1000
+
+
+class Candidate(Single):
     """What both kinds of election have of their term."""
 
     _term: Any = None
@@ -195,14 +342,18 @@ class Election(Candidate):
     def __init__(self, client: Nodes, name: str, options: Options) -> None:
         self._client = client
         self._name = name
-        self._lock = Lock(client, (name,), options)
+        self._resources = Resources((name,))
+        self._options = options
         self._term: Optional[Lease] = None
 
     def campaign(self) -> Lease:
         """Waits until this election leads. The lease is that of the term."""
         if self.held:
             raise WouldDeadlock(f"this election leads {self._name!r} already")
-        self._term = self._lock.acquire()
+        lost, self._term = self._term, None
+        if lost is not None:
+            lost._end_section(True)  # else its keys would keep everybody out, this election too
+        self._term = self._client.acquire(self._resources, self._options)
         return self._term
 
     def resign(self) -> None:
@@ -220,6 +371,18 @@ class Election(Candidate):
     def leader(self) -> Optional[Leader]:
         """Also for programs that do not campaign."""
         return leader_in(self._client.inspect(self._name))
+
+    def observe(self, every: Seconds = 1) -> Iterator[Optional[Leader]]:
+        """`for leader in election.observe():` the leader, and each other one that follows; None while
+        there is none. It asks the nodes so often."""
+        pause = pause_of(every)
+        shown: Any = self
+        while True:
+            leader = self.leader()
+            if shown is self or term_of(leader) != term_of(shown):
+                shown = leader
+                yield leader
+            time.sleep(pause)
 
     def __enter__(self) -> Lease:
         return self.campaign()

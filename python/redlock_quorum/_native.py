@@ -6,7 +6,7 @@ import pathlib
 from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint16, c_uint64, c_void_p
 from typing import Any
 
-__all__ = ["Options", "byref", "c_char_p", "c_int64", "c_void_p", "library", "text_of"]
+__all__ = ["Options", "Single", "byref", "c_char_p", "c_int64", "c_void_p", "library", "text_of"]
 
 NAME = "libredlock_c.so.0"
 
@@ -44,6 +44,16 @@ _FUNCTIONS = {
     "acquire": (c_int, c_void_p, c_char_p, _OPTIONS, _OUT),
     "acquire_all": (c_int, c_void_p, _TEXTS, c_size_t, _OPTIONS, _OUT),
     "adopt": (c_int, c_void_p, c_char_p, _OPTIONS, _OUT),
+    "begin_acquire": (c_int, c_void_p, c_char_p, _OPTIONS, _OUT),
+    "begin_acquire_all": (c_int, c_void_p, _TEXTS, c_size_t, _OPTIONS, _OUT),
+    "pending_fd": (c_int, c_void_p),
+    "pending_take": (c_int, c_void_p, _OUT),
+    "pending_cancel": (None, c_void_p),
+    "queue_new": (c_void_p,),
+    "queue_fd": (c_int, c_void_p),
+    "queue_add": (c_int, c_void_p, c_void_p),
+    "queue_next": (c_void_p, c_void_p),
+    "queue_free": (None, c_void_p),
     "cancel_new": (c_void_p,),
     "cancel_request": (None, c_void_p),
     "cancel_free": (None, c_void_p),
@@ -74,8 +84,11 @@ _FUNCTIONS = {
 
 
 # Those that wait for nothing keep Python's lock: to give it up and to get it back costs more than they do.
-_QUICK = {"cancel_new", "cancel_free", "lease_fence", "lease_slot", "lease_remaining", "lease_valid",
-          "lease_touch", "text_free", "last_error", "last_error_json", "version"}
+# A pending call is taken when it is over.
+_QUICK = {"begin_acquire", "begin_acquire_all", "pending_fd", "pending_take", "pending_cancel",
+          "queue_new", "queue_fd", "queue_add", "queue_next", "queue_free", "cancel_new",
+          "cancel_free", "lease_fence", "lease_slot", "lease_remaining", "lease_valid", "lease_touch",
+          "lease_lost_fd", "lease_token", "text_free", "last_error", "last_error_json", "version"}
 
 
 class _Library:
@@ -116,3 +129,13 @@ def text_of(pointer: c_void_p) -> str:
         return ctypes.string_at(pointer.value).decode() if pointer.value else ""
     finally:
         library.text_free(pointer)
+
+
+class Single:
+    """What stands for one object of the library, and so has no copy."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, _protocol: Any) -> Any:
+        raise TypeError(f"a {type(self).__name__} is one of its kind: it can't be copied, nor sent to "
+                        "another process; a lease goes there by its token")

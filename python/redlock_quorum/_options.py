@@ -3,7 +3,7 @@
 import ctypes
 from typing import Any, Optional, Tuple
 
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, WrongType
 from ._native import Options, c_char_p
 from ._times import Seconds, milliseconds, waiting
 
@@ -11,43 +11,50 @@ from ._times import Seconds, milliseconds, waiting
 _DEFAULTS = Options(size=ctypes.sizeof(Options))
 
 
-def as_bytes(name: str, text: str) -> bytes:
-    raw = text.encode()
+def as_bytes(name: str, text: Any) -> bytes:
+    """The text of an argument."""
+    if not isinstance(text, str):
+        raise WrongType(f"{name} must be a str, not {text!r}")
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"{name} must be text that UTF-8 can have: {error}") from None
     if b"\0" in raw:
         raise InvalidArgument(f"{name} must have no NUL character")
     return raw
+
+
+def count(name: str, value: Any, most: int) -> int:
+    """A number of slots, or of times."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise WrongType(f"{name} must be an int, not {value!r}")
+    if not 0 < value <= most:
+        raise InvalidArgument(f"{name} must be 1 to {most}, not {value}")
+    return value
 
 
 def options_of(ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
                max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
                margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
                renew: bool = True, note: str = "", shared: bool = False, slots: int = 0) -> Options:
+    """All that is given is read here: what is wrong is an error of this call."""
     options = Options.from_buffer_copy(_DEFAULTS)
-    if ttl is not None:
-        options.ttl_ms = milliseconds("ttl", ttl)
-    if wait is not None:
-        options.wait_ms = waiting(wait)
-    if max_hold is not None:
-        options.max_hold_ms = milliseconds("max_hold", max_hold)
-    if min_hold is not None:
-        options.min_hold_ms = milliseconds("min_hold", min_hold)
-    if margin is not None:
-        options.loss_margin_ms = milliseconds("margin", margin)
-    if watchdog is not None:
-        options.watchdog_ms = milliseconds("watchdog", watchdog)
-    if slots:
-        if not 0 < slots <= 0xffff:
-            raise InvalidArgument(f"slots must be 1 to 1000, not {slots}")
-        options.slots = slots
-    if note:
+    options.ttl_ms = milliseconds("ttl", ttl)
+    options.wait_ms = waiting(wait)
+    options.max_hold_ms = milliseconds("max_hold", max_hold)
+    options.min_hold_ms = milliseconds("min_hold", min_hold)
+    options.loss_margin_ms = milliseconds("margin", margin)
+    options.watchdog_ms = milliseconds("watchdog", watchdog)
+    options.slots = slots
+    if note != "":
         options.note = as_bytes("note", note)
     options.shared = shared
     options.no_renew = not renew
     return options
 
 
-def copy_of(options: Options, wait_ms: int, cancel: Optional[int]) -> Options:
-    """For one call that can be cancelled. The note in it is that of `options`, which has to outlive it."""
+def copy_of(options: Options, wait_ms: int, cancel: Optional[int] = None) -> Options:
+    """For one call. The note in it is that of `options`, which has to outlive it."""
     mine = Options.from_buffer_copy(options)
     mine.wait_ms = wait_ms
     mine.cancel = cancel
@@ -60,6 +67,9 @@ class Resources:
     def __init__(self, names: Tuple[str, ...]) -> None:
         self.names = names
         self.is_one = len(names) == 1
+        raw = [as_bytes("resource", name) for name in names]
         self.arguments: Tuple[Any, ...] = (
-            (as_bytes("resource", names[0]),) if self.is_one else
-            ((c_char_p * len(names))(*(as_bytes("resource", name) for name in names)), len(names)))
+            (raw[0],) if self.is_one else ((c_char_p * len(raw))(*raw), len(raw)))
+
+    def __str__(self) -> str:
+        return "+".join(self.names)

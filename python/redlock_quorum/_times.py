@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 import math
 from datetime import timedelta
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, WrongType
 
 Seconds = Union[int, float, timedelta]
 """A number of seconds, or a timedelta."""
@@ -13,24 +13,38 @@ NO_WAIT = -1
 NO_LIMIT = 31_536_000_000  # a year, which the library means as no limit
 
 
+def seconds_of(name: str, value: Any) -> float:
+    """What a caller gave as a duration."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise WrongType(f"{name} must be a number of seconds or a timedelta, not {value!r}")
+    return value
+
+
+def _rounded_up(seconds: float) -> int:
+    # A product such as 1.1 * 1000 lies above what was meant by less than a nanosecond.
+    return math.ceil(round(seconds * 1000, 6))
+
+
 def milliseconds(name: str, value: Optional[Seconds]) -> int:
     """Rounded up. None is 0, which the library takes for the default; 0 itself is an error."""
     if value is None:
         return 0
-    seconds = value.total_seconds() if isinstance(value, timedelta) else value
+    seconds = seconds_of(name, value)
     if not 0 < seconds <= NO_LIMIT / 1000:
         raise InvalidArgument(f"{name} must be more than 0 seconds and at most a year, not {value!r}; "
                               "None is the default")
-    return math.ceil(seconds * 1000)
+    return max(1, _rounded_up(seconds))
 
 
-def waiting(value: Optional[Seconds]) -> int:
+def waiting(value: Optional[Seconds], name: str = "wait") -> int:
     """As wait_ms: None is the default, 0 one attempt, math.inf no limit."""
     if value is None:
         return 0
-    seconds = value.total_seconds() if isinstance(value, timedelta) else value
+    seconds = seconds_of(name, value)
     if not seconds >= 0:
-        raise InvalidArgument(f"wait must be 0 seconds or more, not {value!r}")
+        raise InvalidArgument(f"{name} must be 0 seconds or more, not {value!r}")
     if seconds == 0:
         return NO_WAIT
-    return min(NO_LIMIT, math.ceil(seconds * 1000)) if seconds < NO_LIMIT else NO_LIMIT
+    return max(1, min(NO_LIMIT, _rounded_up(seconds))) if seconds < NO_LIMIT else NO_LIMIT

@@ -4,49 +4,66 @@
     async with client.lock("stock:4711", ttl=10, wait=5) as lease:
         await write(fence=lease.fence)
 
-A call that waits for the nodes waits in a thread. What waits for a loss waits for the lease's descriptor.
-A task that is cancelled gives back what it was about to be granted."""
+Tasks that wait for a lock need no thread, and those that wait for a loss wait for the lease's descriptor.
+Other calls, which are short, are made by a few threads that end when they are idle. A task that is
+cancelled gives back what it was about to be granted."""
 import asyncio
+import functools
 import os
 import queue
 import threading
-from concurrent.futures import Future
-from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Tuple, Union
+import time
+import weakref
+from typing import (Any, AsyncIterator, Awaitable, Callable, Dict, List, Mapping, Optional, Tuple, TypeVar,
+                    Union)
 
 from . import _client, _lease, _locks
-from ._errors import Contended, NotHeld, WouldDeadlock
-from ._native import Options, library
-from ._options import Resources, options_of
-from ._times import Seconds, waiting
+from ._errors import Contended, LeaseLost, NotHeld, WouldDeadlock, check, error_of
+from ._native import Options, Single, byref, c_void_p, library
+from ._options import Resources, count, options_of
+from ._times import NO_WAIT, Seconds, waiting
 
 __all__ = ["Client", "Election", "Lease", "Lock", "Lost", "RateLimiter"]
 
+F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
+
 
 class _Threads:
-    """As many threads as calls wait at once: with fewer, one that is to release could wait behind those
-    that wait for it. They end with the program."""
+    """A few threads for calls that are short, of which none waits for another. Each ends when it has
+    been idle, or with the program."""
+
+    MOST = 8
+    IDLE_S = 0.5
 
     def __init__(self) -> None:
-        self._work: "queue.SimpleQueue[Tuple[Future[Any], Callable[[], Any]]]" = queue.SimpleQueue()
-        self._idle = threading.Semaphore(0)
+        self._work: "queue.SimpleQueue[Callable[[], None]]" = queue.SimpleQueue()
+        self._gate = threading.Lock()
+        self._threads = 0
+        self._calls = 0  # that have not returned
 
-    def start(self, call: Callable[[], Any]) -> "Future[Any]":
-        future: "Future[Any]" = Future()
-        self._work.put((future, call))
-        if not self._idle.acquire(blocking=False):
-            threading.Thread(target=self._run, name="redlock call", daemon=True).start()
-        return future
+    def start(self, call: Callable[[], None]) -> None:
+        """Calls it in a thread. It raises nothing."""
+        with self._gate:
+            self._calls += 1
+            self._work.put(call)
+            if self._calls > self._threads and self._threads < self.MOST:
+                threading.Thread(target=self._run, name="redlock call", daemon=True).start()
+                self._threads += 1
 
     def _run(self) -> None:
         while True:
-            future, call = self._work.get()
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(call())
-                except BaseException as error:  # the caller's, whatever it is
-                    future.set_exception(error)
-            del future, call
-            self._idle.release()
+            try:
+                call = self._work.get(timeout=self.IDLE_S)
+            except queue.Empty:
+                with self._gate:
+                    if not self._work.empty():
+                        continue
+                    self._threads -= 1
+                    return
+            call()
+            del call
+            with self._gate:
+                self._calls -= 1
 
 
 _threads = _Threads()
@@ -61,33 +78,94 @@ os.register_at_fork(after_in_child=_begin_again)
 
 
 async def _in_thread(call: Callable[[], Any]) -> Any:
-    """A call that is short, and goes on to its end where the task is cancelled meanwhile."""
-    return await asyncio.shield(asyncio.wrap_future(_threads.start(call)))
+    """A call that is short, and goes on to its end where the task is cancelled meanwhile: then nobody is
+    told how it ended."""
+    loop = asyncio.get_running_loop()
+    outcome: "asyncio.Future[Tuple[Any, Optional[BaseException]]]" = loop.create_future()
 
+    def arrive(result: Any, error: Optional[BaseException]) -> None:
+        if not outcome.done():
+            outcome.set_result((result, error))
 
-async def _cancellable(call: Callable[[int], Any]) -> Any:
-    """`call(cancel)` in a thread. Where the task is cancelled, the call is, too; a lease that it was
-    granted in that moment is dropped, and so released."""
-    cancel = library.cancel_new()
-    if cancel is None:
-        raise MemoryError("redlock: no memory for a call")
-    running = _threads.start(lambda: call(cancel))
+    def run() -> None:
+        result, raised = None, None
+        try:
+            result = call()
+        except BaseException as error:  # the caller's, whatever it is
+            raised = error
+        try:
+            loop.call_soon_threadsafe(arrive, result, raised)
+        except RuntimeError:
+            pass  # the loop was closed
 
-    def is_over(done: "Future[Any]") -> None:
-        library.cancel_free(cancel)
-
+    _threads.start(run)
+    result, error = await outcome
     try:
-        result = await asyncio.shield(asyncio.wrap_future(running))
-    except asyncio.CancelledError:
-        if not running.cancel():
-            library.cancel_request(cancel)
-        running.add_done_callback(is_over)
-        raise
-    except BaseException:
-        is_over(running)
-        raise
-    is_over(running)
-    return result
+        if error is not None:
+            raise error
+        return result
+    finally:
+        del error, outcome  # an error has its frames, and they have the error
+
+
+class _Calls:
+    """The acquires of one loop that are under way."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._queue = library.queue_new()
+        if self._queue is None:
+            raise error_of(-3)
+        self._waiting: "Dict[int, Tuple[_lease.Lease, asyncio.Future[Any]]]" = {}
+        loop.add_reader(library.queue_fd(self._queue), self._take_over)
+
+    def __del__(self, free: Any = library.queue_free) -> None:
+        if getattr(self, "_queue", None):
+            free(self._queue)
+
+    async def acquire(self, client: _client.Client, resources: Resources, options: Options) -> _lease.Lease:
+        lease = _lease.Lease(client, resources.names)
+        begin = library.begin_acquire if resources.is_one else library.begin_acquire_all
+        pending = c_void_p()
+        check(begin(client._handle, *resources.arguments, byref(options), byref(pending)), client.process)
+        number = pending.value
+        assert number is not None
+        # Its result, also an error, is one that nobody has to take.
+        outcome: "asyncio.Future[Any]" = asyncio.get_running_loop().create_future()
+        self._waiting[number] = (lease, outcome)
+        try:
+            check(library.queue_add(self._queue, pending), client.process)
+            error = await outcome
+        finally:
+            if self._waiting.pop(number, None) is not None:
+                library.pending_cancel(pending)
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error, outcome
+        return lease._granted()
+
+    def _take_over(self) -> None:
+        while True:
+            pending = library.queue_next(self._queue)
+            if pending is None:
+                return
+            lease, outcome = self._waiting.pop(pending)
+            number = library.pending_take(pending, byref(lease._handle))
+            error = None if number == 0 else error_of(number, lease._client.process)
+            if not outcome.done():
+                outcome.set_result(error)
+
+
+_calls: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Calls]" = weakref.WeakKeyDictionary()
+
+
+def _calls_here() -> _Calls:
+    loop = asyncio.get_running_loop()
+    calls = _calls.get(loop)
+    if calls is None:
+        calls = _calls[loop] = _Calls(loop)
+    return calls
 
 
 class Lost:
@@ -97,6 +175,7 @@ class Lost:
         self._lease = lease
 
     def is_set(self) -> bool:
+        """Whether it is lost, by the clock at this call."""
         return self._lease._sync._is_lost()
 
     async def wait(self) -> bool:
@@ -107,7 +186,7 @@ class Lost:
         return self.wait().__await__()
 
 
-class Lease:
+class Lease(Single):
     """What the holder of a lock has; the tasks of one loop use it. One that is dropped is released in
     the background."""
 
@@ -128,50 +207,64 @@ class Lease:
     async def __aexit__(self, kind: Any, _error: Any, _trace: Any) -> None:
         await self._end_section(kind is not None)
 
+    def _is_over(self) -> bool:
+        return self._sync._is_over()
+
     @property
     def resource(self) -> str:
+        """The resource, or the first of several."""
         return self._sync.resource
 
     @property
     def resources(self) -> Tuple[str, ...]:
+        """All of them."""
         return self._sync.resources
 
     @property
     def fence(self) -> int:
+        """The fencing token: see `redlock_quorum.Lease.fence`."""
         return self._sync.fence
 
     @property
     def slot(self) -> int:
+        """Which place of a semaphore it holds, from 0."""
         return self._sync.slot
 
     @property
     def valid(self) -> bool:
+        """Whether it is neither released nor lost, by the clock at this call."""
         return self._sync.valid
 
     @property
     def remaining(self) -> float:
+        """Seconds until it ends if nothing prolongs it."""
         return self._sync.remaining
 
     @property
     def token(self) -> str:
+        """Text with which another process can prolong or release it; a secret. Empty if it is over."""
         return self._sync.token
 
     @property
     def lost(self) -> Lost:
+        """The event of its loss."""
         return Lost(self)
 
     def touch(self) -> None:
+        """A sign of life, for a lease with a watchdog."""
         self._sync.touch()
 
     def detach(self) -> None:
+        """Ends renewal without a release: see `redlock_quorum.Lease.detach`."""
         self._end_watch()
         self._sync.detach()
 
     async def extend(self, ttl: Seconds) -> None:
+        """Prolongs it, and lets renewal go on with this ttl."""
         await _in_thread(lambda: self._sync.extend(ttl))
 
     async def release(self) -> None:
-        """Releases it: see `redlock.Lease.release`."""
+        """Releases it: see `redlock_quorum.Lease.release`."""
         self._end_watch()
         await _in_thread(self._sync.release)
 
@@ -205,9 +298,10 @@ class Lease:
             self._watch.get_loop().remove_reader(self._watched)
 
 
-class Lock:
-    """`async with client.lock(...) as lease`. Any task may use it, each for a section of its own; a
-    semaphore and a reader, too."""
+class Lock(Single):
+    """`async with client.lock(...) as lease`. Any task may use it, each for sections of its own, and a
+    section may be left in another task than it was entered. `@client.lock(...)` over a coroutine function
+    makes each call a section."""
 
     def __init__(self, client: _client.Client, resources: Tuple[str, ...], options: Options,
                  may_nest: bool = False) -> None:
@@ -215,13 +309,24 @@ class Lock:
         self._resources = Resources(resources)
         self._options = options
         self._may_nest = may_nest
-        self._sections: Dict[Any, List[Lease]] = {}  # of each task
+        self._held = _locks.Stack()
 
-    async def acquire(self) -> Lease:
-        def call(cancel: int) -> _lease.Lease:
-            return self._client.acquire(self._resources, self._options, cancel)
+    @property
+    def resources(self) -> Tuple[str, ...]:
+        """What it locks."""
+        return self._resources.names
 
-        return Lease(await _cancellable(call))
+    async def acquire(self, blocking: bool = True, timeout: Optional[Seconds] = None) -> Optional[Lease]:
+        """As `redlock_quorum.Lock.acquire`."""
+        options = _locks.options_for(self._options, blocking, timeout)
+        try:
+            lease = await self._acquire(options)
+        except Contended:
+            if blocking:
+                raise
+            return None
+        self._held.add(asyncio.current_task(), lease, False)
+        return lease
 
     async def try_acquire(self) -> Optional[Lease]:
         """As `acquire`, except that contention is no error: None."""
@@ -230,78 +335,177 @@ class Lock:
         except Contended:
             return None
 
+    async def release(self) -> None:
+        """As `redlock_quorum.Lock.release`, by tasks."""
+        lease = self._held.take(asyncio.current_task(), False)
+        if lease is None:
+            raise NotHeld(f"nothing is held by this lock of {str(self._resources)!r}")
+        await lease.release()
+
+    async def locked(self) -> bool:
+        """Whether anybody holds one of its resources, by what a quorum of nodes says."""
+        for name in self.resources:
+            if _locks.is_held(await _in_thread(functools.partial(self._client.inspect, name))):
+                return True
+        return False
+
+    def owned(self) -> bool:
+        """Whether this object has a lease that is valid, by the clock at this call."""
+        return self._held.has_valid()
+
+    async def _acquire(self, options: Options) -> Lease:
+        return Lease(await _calls_here().acquire(self._client, self._resources, options))
+
     async def __aenter__(self) -> Lease:
         task = asyncio.current_task()
-        if task in self._sections and not self._may_nest:
-            raise WouldDeadlock(f"this task holds {'+'.join(self._resources.names)!r} already")
-        lease = await self.acquire()
-        self._sections.setdefault(task, []).append(lease)
+        if not self._may_nest and self._held.has_section_of(task):
+            raise WouldDeadlock(f"this task holds {str(self._resources)!r} already")
+        lease = await self._acquire(self._options)
+        self._held.add(task, lease, True)
         return lease
 
     async def __aexit__(self, kind: Any, _error: Any, _trace: Any) -> None:
-        task = asyncio.current_task()
-        held = self._sections[task]
-        lease = held.pop()
-        if not held:
-            del self._sections[task]
-        await lease._end_section(kind is not None)
+        lease = self._held.take(asyncio.current_task(), True)
+        if lease is not None:
+            await lease._end_section(kind is not None)
+        elif kind is None:
+            raise NotHeld(f"no section of this lock of {str(self._resources)!r} is open")
+
+    def __call__(self, function: F) -> F:
+        """Decorates a coroutine function: each of its calls is a section."""
+        @functools.wraps(function)
+        async def locked(*words: Any, **more: Any) -> Any:
+            async with self:
+                return await function(*words, **more)
+
+        return locked  # type: ignore[return-value]
 
 
-class RateLimiter:
-    """As `redlock.RateLimiter`."""
+class RateLimiter(Single):
+    """As `redlock_quorum.RateLimiter`."""
 
     def __init__(self, sync: _locks.RateLimiter) -> None:
         self._sync = sync
 
     async def acquire(self, wait: Seconds = 0) -> None:
+        """Uses one time up, and waits for it for so long. Raises Contended, with `retry_after`."""
         wait_ms = waiting(wait)
-        await _cancellable(lambda cancel: self._sync.use(wait_ms, cancel))
+        end = time.monotonic() + max(0, wait_ms) / 1000
+        while True:
+            error = await _in_thread(lambda: self._sync._use(NO_WAIT))
+            if error is None:
+                return
+            left = end - time.monotonic()
+            if not isinstance(error, Contended) or left <= 0:
+                raise error
+            await asyncio.sleep(min(left, max(0.001, error.retry_after)))
 
     async def try_acquire(self) -> bool:
-        return bool(await _in_thread(self._sync.try_acquire))
+        """Whether one more is allowed now. If it is, it is used up."""
+        try:
+            await self.acquire()
+        except Contended:
+            return False
+        return True
 
 
 class Election(_locks.Candidate):
-    """As `redlock.Election`."""
+    """As `redlock_quorum.Election`."""
 
     def __init__(self, client: _client.Client, name: str, options: Options) -> None:
         self._client = client
         self._name = name
-        self._lock = Lock(client, (name,), options)
+        self._resources = Resources((name,))
+        self._options = options
         self._term: Optional[Lease] = None
 
     async def campaign(self) -> Lease:
+        """Waits until this election leads. The lease is that of the term."""
         if self.held:
             raise WouldDeadlock(f"this election leads {self._name!r} already")
-        self._term = await self._lock.acquire()
+        lost, self._term = self._term, None
+        if lost is not None:
+            await lost._end_section(True)  # else its keys would keep everybody out, this election too
+        self._term = Lease(await _calls_here().acquire(self._client, self._resources, self._options))
         return self._term
 
     async def resign(self) -> None:
+        """Gives the leadership up; the next campaigner is woken. Raises LeaseLost if it was lost."""
         term, self._term = self._term, None
         if term is None:
             raise NotHeld(f"this election does not lead {self._name!r}")
         await term.release()
 
+    async def lead(self, work: Callable[[Lease], Awaitable[Any]]) -> Any:
+        """Campaigns, runs `work(lease)` while this election leads, and resigns. Work whose term is lost is
+        cancelled; then the error is LeaseLost."""
+        async with self as term:
+            working = asyncio.ensure_future(work(term))
+            losing = asyncio.ensure_future(term.lost.wait())
+            try:
+                await asyncio.wait((working, losing), return_when=asyncio.FIRST_COMPLETED)
+                if working.done():
+                    return working.result()
+            finally:
+                losing.cancel()
+                if not working.done():
+                    working.cancel()
+                    await asyncio.wait((working,))
+            if not working.cancelled() and (error := working.exception()) is not None:
+                raise error
+            raise LeaseLost(f"the term of {self._name!r} was lost")
+
+    @property
+    def lost(self) -> Optional[Lost]:
+        """Set when this term is lost; None where there is none."""
+        return None if self._term is None else self._term.lost
+
     async def leader(self) -> Optional[_locks.Leader]:
+        """Also for programs that do not campaign."""
         return _locks.leader_in(await _in_thread(lambda: self._client.inspect(self._name)))
 
+    async def observe(self, every: Seconds = 1) -> "AsyncIterator[Optional[_locks.Leader]]":
+        """`async for leader in election.observe():` the leader, and each other one that follows; None
+        while there is none. It asks the nodes so often."""
+        pause = _locks.pause_of(every)
+        shown: Any = self
+        while True:
+            leader = await self.leader()
+            if shown is self or _locks.term_of(leader) != _locks.term_of(shown):
+                shown = leader
+                yield leader
+            await asyncio.sleep(pause)
 
-class Client:
-    """As `redlock.Client`, whose locks it has; calls that wait for the nodes are coroutines."""
+    async def __aenter__(self) -> Lease:
+        return await self.campaign()
 
-    def __init__(self, configuration: Union[str, Mapping[str, Any], _client.Client]) -> None:
+    async def __aexit__(self, kind: Any, _error: Any, _trace: Any) -> None:
+        term, self._term = self._term, None
+        if term is not None:
+            await term._end_section(kind is not None)
+
+
+class Client(Single):
+    """As `redlock_quorum.Client`, whose locks it has; calls that wait for the nodes are coroutines."""
+
+    def __init__(self, configuration: "Union[str, os.PathLike[str], Mapping[str, Any], _client.Client]"
+                 ) -> None:
+        """As of `redlock_quorum.Client`; or such a client, which both use."""
         self._sync = (configuration if isinstance(configuration, _client.Client)
                       else _client.Client(configuration))
 
     @classmethod
     def from_environment(cls) -> "Client":
+        """Of what REDLOCK_CONFIG, REDLOCK_NODES, or a file in the usual places names."""
         return cls(_client.Client.from_environment())
 
     @classmethod
     def from_file(cls, path: "Union[str, os.PathLike[str]]") -> "Client":
+        """Of the JSON in a file."""
         return cls(_client.Client.from_file(path))
 
     async def close(self) -> None:
+        """Releases all leases, and ends every call that a task waits in."""
         await _in_thread(self._sync.close)
 
     async def __aenter__(self) -> "Client":
@@ -310,49 +514,92 @@ class Client:
     async def __aexit__(self, *_: Any) -> None:
         await self.close()
 
-    def lock(self, resource: str, *more: str, ttl: Optional[Seconds] = None,
-             wait: Optional[Seconds] = None, **how: Any) -> Lock:
-        return Lock(self._sync, (resource, *more), options_of(ttl, wait, **how))
+    def lock(self, resource: str, *more: str,
+             ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
+             max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
+             margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
+             renew: bool = True, note: str = "") -> Lock:
+        """Exclusive: one holder of the resource; of several, all or none. `ttl`: how long the nodes keep it
+        if this process ends; `wait`: how long to queue for it; `max_hold`: the longest validity;
+        `min_hold`: how long the nodes keep it though it is released; `margin`: how long before its end
+        a loss is told; `watchdog`: `Lease.touch` has to be called so often; `renew`: whether the client
+        prolongs it; `note`: what others see of it."""
+        return Lock(
+            self._sync, (resource, *more),
+            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note))
 
-    def reader(self, resource: str, *, ttl: Optional[Seconds] = None,
-               wait: Optional[Seconds] = None, **how: Any) -> Lock:
-        return Lock(self._sync, (resource,), options_of(ttl, wait, shared=True, **how))
+    def reader(self, resource: str, *,
+               ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
+               max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
+               margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
+               renew: bool = True, note: str = "") -> Lock:
+        """A lock that others may have at once, all of them readers. The rest is as of `lock`."""
+        return Lock(
+            self._sync, (resource,),
+            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note, shared=True))
 
-    def writer(self, resource: str, *, ttl: Optional[Seconds] = None,
-               wait: Optional[Seconds] = None, **how: Any) -> Lock:
-        return self.lock(resource, ttl=ttl, wait=wait, **how)
+    def writer(self, resource: str, *,
+               ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
+               max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
+               margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
+               renew: bool = True, note: str = "") -> Lock:
+        """A lock that keeps out the readers of the resource, too. The rest is as of `lock`."""
+        return Lock(
+            self._sync, (resource,),
+            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note))
 
-    def semaphore(self, resource: str, slots: int, *, ttl: Optional[Seconds] = None,
-                  wait: Optional[Seconds] = None, **how: Any) -> Lock:
-        sync = self._sync.semaphore(resource, slots, ttl=ttl, wait=wait, **how)
-        return Lock(self._sync, sync.resources, sync._options, may_nest=True)
+    def semaphore(self, resource: str, slots: int, *,
+                  ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
+                  max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
+                  margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
+                  renew: bool = True, note: str = "") -> Lock:
+        """At most so many at once. The rest is as of `lock`."""
+        return Lock(
+            self._sync, (resource,),
+            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note,
+                       slots=count("slots", slots, 1000)),
+                    may_nest=True)
 
     def rate_limiter(self, resource: str, limit: int, period: Seconds) -> RateLimiter:
+        """At most `limit` times in any `period`."""
         return RateLimiter(self._sync.rate_limiter(resource, limit, period))
 
-    def election(self, name: str, *, ttl: Optional[Seconds] = None,
-                 wait: Optional[Seconds] = float("inf"), **how: Any) -> Election:
-        return Election(self._sync, name, options_of(ttl, wait, **how))
+    def election(self, name: str, *,
+                 ttl: Optional[Seconds] = None, wait: Optional[Seconds] = float("inf"),
+                 max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
+                 margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
+                 renew: bool = True, note: str = "") -> Election:
+        """One leader of all that campaign under the name. The rest is as of `lock`; a campaign waits
+        without a limit."""
+        return Election(
+            self._sync, name,
+            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note))
 
     async def adopt(self, token: str, *, ttl: Optional[Seconds] = None, renew: bool = True,
                     max_hold: Optional[Seconds] = None) -> Lease:
+        """Takes over a lease that another process acquired, by its `Lease.token`."""
         return Lease(await _in_thread(lambda: self._sync.adopt(
             token, ttl=ttl, renew=renew, max_hold=max_hold)))
 
     async def inspect(self, resource: str) -> Dict[str, Any]:
+        """Its holder, as `redlock inspect --json` shows it."""
         state: Dict[str, Any] = await _in_thread(lambda: self._sync.inspect(resource))
         return state
 
     async def list(self, prefix: str = "") -> List[str]:
+        """What is held and begins with the prefix."""
         names: List[str] = await _in_thread(lambda: self._sync.list(prefix))
         return names
 
     async def probe(self) -> List[Dict[str, Any]]:
+        """The nodes, as `redlock doctor --json` shows them."""
         nodes: List[Dict[str, Any]] = await _in_thread(self._sync.probe)
         return nodes
 
     def stats(self) -> Dict[str, Any]:
+        """The counters of this client."""
         return self._sync.stats()
 
     def open_metrics(self) -> str:
+        """The counters for Prometheus."""
         return self._sync.open_metrics()

@@ -1,17 +1,21 @@
 # The Python package on real servers: each kind of lock, errors, losses.
 # SPDX-License-Identifier: MIT
 """usage: REDLOCK_CONFIG=FILE REDLOCK_LIBRARY=FILE PYTHONPATH=DIR locks.py [TEST...]"""
+import copy
 import gc
 import json
 import math
 import os
 import pathlib
+import pickle
+import sys
 import threading
 import time
 import unittest
 from datetime import timedelta
 
 import redlock_quorum as redlock
+from redlock_quorum import _times, aio
 
 LONGEST_S = 60  # ends what hangs; judges no speed
 
@@ -72,7 +76,7 @@ class Locks(unittest.TestCase):
             self.client.lock("r", wait=-1)
         with self.assertRaises(redlock.InvalidArgument) as caught:
             self.client.lock("r", ttl=61).acquire()
-        self.assertIn("60000", str(caught.exception))
+        self.assertIn("ttl must be 0.001 to ttl_max, which is 60 seconds", str(caught.exception))
         with self.client.lock(self.id(), ttl=timedelta(seconds=20), wait=math.inf) as lease:
             self.assertGreater(lease.remaining, 15)
 
@@ -136,6 +140,142 @@ class Locks(unittest.TestCase):
         except redlock.Error as error:
             return error
 
+    def test_an_rlock_that_was_lost_is_entered_no_deeper(self):
+        lock = self.client.rlock(self.id(), ttl=0.2, renew=False, wait=LONGEST_S)
+        with self.assertRaises(KeyError):  # the program's own
+            with lock as lease:
+                lease.lost.wait()
+                self.assertRaises(redlock.LeaseLost, lock.acquire)
+                self.assertFalse(lock.owned())
+                # Another thread has the lock meanwhile.
+                thread = threading.Thread(target=lock.acquire)
+                thread.start()
+                thread.join()
+                with self.assertRaises(redlock.LeaseLost):
+                    lock.__enter__()
+                raise KeyError
+        with lock:
+            pass
+
+    def test_a_section_is_left_on_another_thread(self):
+        for lock in (self.client.lock(self.id()), self.client.rlock(self.id())):
+            thread = threading.Thread(target=lock.__enter__)
+            thread.start()
+            thread.join()
+            self.assertTrue(self.is_held())
+            lock.__exit__(None, None, None)
+            self.assertFalse(self.is_held())
+            self.assertRaises(redlock.NotHeld, lock.__exit__, None, None, None)
+            lock.__exit__(KeyError, None, None)  # an exception that is on its way stays
+
+    def test_a_lock_is_released_by_itself(self):
+        lock = self.client.lock(self.id())
+        other = self.other.lock(self.id())
+        self.assertTrue(lock.acquire(blocking=False))
+        self.assertTrue(lock.locked() and lock.owned())
+        self.assertTrue(other.locked())
+        self.assertFalse(other.owned())
+        self.assertIsNone(other.acquire(blocking=False))
+        with self.assertRaises(redlock.Contended):
+            other.acquire(timeout=0.02)
+        with self.assertRaises(redlock.InvalidArgument):
+            other.acquire(blocking=False, timeout=1)
+        self.assertRaises(redlock.NotHeld, other.release)
+        lock.release()
+        self.assertFalse(lock.locked() or lock.owned())
+        self.assertRaises(redlock.NotHeld, lock.release)
+        self.assertTrue(other.acquire(True, LONGEST_S))
+        other.release()
+        for _ in range(40):  # what ended by itself is kept no longer
+            lock.acquire().release()
+        self.assertLess(len(lock._held._held), 20)
+
+    def test_a_decorated_function_is_a_section(self):
+        @self.client.lock(self.id())
+        def work(one, *, two):
+            """Its own text."""
+            return self.is_held(), one + two
+
+        self.assertEqual(work(1, two=2), (True, 3))
+        self.assertEqual(work.__doc__, "Its own text.")
+        self.assertFalse(self.is_held())
+
+    def test_what_stands_for_one_object_has_no_copy(self):
+        lease = self.client.lock(self.id()).acquire()
+        for one in (self.client, lease, self.client.rate_limiter(self.id(), 1, 1),
+                    self.client.lock("r"), self.client.rlock("r"), self.client.election("r")):
+            for way in (copy.copy, copy.deepcopy, pickle.dumps):
+                with self.assertRaisesRegex(TypeError, "one of its kind"):
+                    way(one)
+        lease.release()
+        refused = self.catch(self.client.lock("r", ttl=61).acquire)
+        self.assertEqual(str(pickle.loads(pickle.dumps(refused))), str(refused))
+
+    def test_what_was_never_made_ends_without_a_word(self):
+        said = []
+        before, sys.unraisablehook = sys.unraisablehook, said.append
+        try:
+            for wrong in (redlock.Lease, redlock.Client,
+                          lambda: redlock.RateLimiter(self.client, "r", -1, 1)):
+                with self.assertRaises((TypeError, redlock.InvalidArgument)):
+                    wrong()
+            for kind in (redlock.Lease, redlock.Client, redlock.RateLimiter):
+                kind.__new__(kind)
+            gc.collect()
+        finally:
+            sys.unraisablehook = before
+        self.assertEqual(said, [])
+
+    def test_wrong_types_are_named(self):
+        for name, wrong in (("resource", lambda: self.client.lock(5)),
+                            ("resource", lambda: self.client.lock("r", None)),
+                            ("resource", lambda: self.client.rate_limiter(None, 1, 1)),
+                            ("resource", lambda: self.client.inspect(5)),
+                            ("prefix", lambda: self.client.list(5)),
+                            ("token", lambda: self.client.adopt(None)),
+                            ("ttl", lambda: self.client.lock("r", ttl="10")),
+                            ("wait", lambda: self.client.lock("r", wait="10")),
+                            ("watchdog", lambda: self.client.lock("r", watchdog=True)),
+                            ("note", lambda: self.client.lock("r", note=5)),
+                            ("slots", lambda: self.client.semaphore("r", "2")),
+                            ("limit", lambda: self.client.rate_limiter("r", 1.5, 1)),
+                            ("configuration", lambda: redlock.Client(5)),
+                            ("path", lambda: redlock.Client.from_file(5))):
+            with self.assertRaisesRegex(redlock.WrongType, f"^{name} must be"):
+                wrong()
+        self.assertTrue(issubclass(redlock.WrongType, TypeError))
+        with self.assertRaisesRegex(redlock.InvalidArgument, "^resource must be text"):
+            self.client.lock("\ud800")
+
+    def test_durations_are_rounded_up(self):
+        for seconds, ms in ((0.0001, 1), (1.1, 1100), (0.0011, 2), (4.35, 4350),
+                            (timedelta(microseconds=1), 1)):
+            self.assertEqual(_times.milliseconds("ttl", seconds), ms)
+            self.assertEqual(_times.waiting(seconds), ms)
+
+    def test_errors_are_in_seconds(self):
+        for how in ({"min_hold": 60}, {"ttl": 61}, {"max_hold": 0.001}):
+            said = str(self.catch(self.client.lock(self.id(), **how).acquire))
+            self.assertNotIn("_ms", said)
+            self.assertNotRegex(said, r"\d{4,}|\d ms")
+        said = str(self.catch(lambda: self.client.rate_limiter("r", 1, 3600)))
+        self.assertIn("3600 s", said)
+
+    def test_public_functions_say_what_they_do(self):
+        for module in (redlock, aio):
+            for name in module.__all__:
+                kind = getattr(module, name)
+                self.assertTrue(kind.__doc__, name)
+                for member, what in vars(kind).items():
+                    if not member.startswith("_") and (callable(what) or isinstance(
+                            what, (property, classmethod, staticmethod))):
+                        self.assertTrue(getattr(kind, member).__doc__ if not isinstance(what, property)
+                                        else what.__doc__, f"{name}.{member}")
+
+    def test_a_wait_for_a_loss_may_have_no_limit(self):
+        lease = self.client.lock(self.id(), ttl=0.2, renew=False).acquire()
+        self.assertTrue(lease.lost.wait(math.inf))
+
     def test_a_semaphore_has_slots(self):
         semaphore = self.client.semaphore(self.id(), 2)
         with semaphore as a, semaphore as b:
@@ -169,6 +309,7 @@ class Locks(unittest.TestCase):
         self.assertRaises(redlock.WouldDeadlock, mine.campaign)
         self.assertRaises(redlock.Contended, theirs.campaign)
         leader = theirs.leader()
+        self.assertEqual(next(theirs.observe()).fence, leader.fence)
         self.assertEqual((leader.fence, leader.note), (mine.fence, "in office"))
         self.assertTrue(mine.held and not mine.lost.is_set())
         self.assertTrue(leader.name.endswith(f":{os.getpid()}"))
@@ -176,6 +317,15 @@ class Locks(unittest.TestCase):
         with theirs as term:
             self.assertEqual(term.fence, theirs.fence)
         self.assertFalse(theirs.held)
+
+    def test_a_lost_term_does_not_keep_its_election_out(self):
+        election = self.client.election(self.id(), ttl=30, max_hold=0.3)
+        election.campaign().lost.wait()
+        began = time.monotonic()
+        second = election.campaign()
+        self.assertLess(time.monotonic() - began, 20)  # not the ttl
+        self.assertTrue(second.valid)
+        election.resign()
 
     def test_a_loss_is_an_event_and_an_error(self):
         with self.assertRaises(redlock.LeaseLost) as caught:
@@ -242,6 +392,9 @@ class Locks(unittest.TestCase):
         text = pathlib.Path(os.environ["REDLOCK_CONFIG"]).read_text(encoding="utf-8")
         with redlock.Client(text) as client, client.lock(self.id()):
             pass
+        for named in (os.environ["REDLOCK_CONFIG"], pathlib.Path(os.environ["REDLOCK_CONFIG"])):
+            with redlock.Client(named) as client:
+                pass
         self.assertRaises(redlock.ClientClosed, client.lock(self.id()).acquire)
 
     def test_nodes_and_counters_are_shown(self):

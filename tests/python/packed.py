@@ -46,7 +46,8 @@ assert "redlock_quorum/py.typed" in zipfile.ZipFile(for_all).namelist()
 
 unpacked = work / "unpacked"
 zipfile.ZipFile(with_library).extractall(unpacked)
-said = subprocess.run([sys.executable, "-c", "import redlock_quorum as redlock; from redlock_quorum import _native, aio\n"
+said = subprocess.run([sys.executable, "-c", "import redlock_quorum as redlock\n"
+                                             "from redlock_quorum import _native, aio\n"
                                              "print(redlock.__version__, _native.library.path)"],
                       check=True, env={**without, "PYTHONPATH": str(unpacked)}, text=True,
                       stdout=subprocess.PIPE).stdout.split()

@@ -8,16 +8,19 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import redlock_quorum as redlock
+from redlock_quorum import _locks
 from locks import LONGEST_S, soon
 
 TOOL = os.environ["REDLOCK_TOOL"]
 
 
 def python(program, *words, **how):
-    return subprocess.Popen([sys.executable, "-c", "import redlock_quorum as redlock, sys\n" + program, *words],
+    begin = "import sys\nimport redlock_quorum as redlock\n"
+    return subprocess.Popen([sys.executable, "-c", begin + program, *words],
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
 
 
@@ -67,6 +70,25 @@ with redlock.Client.from_environment().lock(sys.argv[1], wait=1000) as lease:
         self.assertTrue(soon(lambda: self.state()["waiting"] == 1))
         lease.release()
         self.assertEqual(self.end_of(waits)[:2], (0, "held\n"))
+
+    def test_handlers_do_not_starve_a_wait(self):
+        program = """
+import signal
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+lock = redlock.Client.from_environment().lock(sys.argv[1], wait=1000)
+for turn in range(20):
+    with lock as lease:
+        pass
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(turn)
+"""
+        waits = python(program, self.id())
+        lock = self.client.lock(self.id(), wait=LONGEST_S)
+        while waits.poll() is None:
+            with lock:
+                time.sleep(0.02)
+        self.assertEqual(self.end_of(waits)[:2], (0, "19\n"))
 
     def test_signals_reach_the_descriptor_that_had_them_before(self):
         program = """
@@ -123,6 +145,30 @@ while client.stats()["waiting"] == 0:
         self.assertTrue(lease.valid)
         self.assertFalse(lease.lost.is_set())
         self.assertTrue(self.state()["held"])
+        lease.release()
+
+    def test_a_child_looks_at_a_lease_that_a_thread_is_inside_of(self):
+        lease = self.client.lock(self.id()).acquire()
+        with lease._gate, lease._long, _locks._gate:  # as threads that the child lacks may have them
+            child = os.fork()
+            if child == 0:
+                said = [lease.valid, lease.remaining, lease.token, lease.lost.is_set(),
+                        lease.lost.wait()]
+                lease.touch()
+                lease.detach()
+                try:
+                    lease.extend(5)
+                except redlock.ForkedError:
+                    said.append("refused")
+                del lease
+                os._exit(0 if said == [False, 0, "", True, True, "refused"] else 1)
+            end = time.monotonic() + LONGEST_S
+            while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
+                time.sleep(0.01)
+            if ended[0] == 0:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+            self.assertEqual(ended, (child, 0))
         lease.release()
 
     def test_a_section_in_a_child_is_an_error(self):

@@ -2,13 +2,20 @@
 # SPDX-License-Identifier: MIT
 """usage: REDLOCK_CONFIG=FILE REDLOCK_LIBRARY=FILE PYTHONPATH=DIR tasks.py [TEST...]"""
 import asyncio
+import gc
+import json
+import os
+import pathlib
 import random
 import resource
+import threading
 import time
 import unittest
+import unittest.mock
 
 import redlock_quorum as redlock
-from redlock_quorum import aio
+from redlock_quorum import _client, aio
+from redlock_quorum._native import library
 
 
 class Tasks(unittest.IsolatedAsyncioTestCase):
@@ -66,6 +73,144 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
                 await asyncio.sleep(0)
             self.assertFalse(waits.done())
         await (await waits).release()
+
+    def threads(self):
+        return len(os.listdir("/proc/self/task"))
+
+    async def test_waiting_tasks_need_no_threads(self):
+        before = self.threads()
+        for count in (500, 10_000):
+            async with self.client.lock(self.id(), ttl=60):
+                lock = self.client.lock(self.id(), wait=600)
+                waits = [asyncio.ensure_future(lock.acquire()) for _ in range(count)]
+                while self.client.stats()["waiting"] < count:
+                    await asyncio.sleep(0.01)
+                self.assertLessEqual(self.threads() - before, 10)
+                for one in waits:
+                    one.cancel()
+                said = await asyncio.gather(*waits, return_exceptions=True)
+                self.assertTrue(all(isinstance(one, asyncio.CancelledError) for one in said))
+                while self.client.stats()["waiting"] > 0:
+                    await asyncio.sleep(0.01)
+        await asyncio.sleep(2)
+        self.assertLessEqual(self.threads(), before)
+
+    async def test_nothing_is_reported_to_the_loop(self):
+        reports = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: reports.append(context))
+        drawn = random.Random(4711)
+        limiter = self.client.rate_limiter(self.id() + "limit", 1, 20)
+        await limiter.acquire()
+        async with self.client.lock(self.id()):
+            lock = self.client.lock(self.id(), wait=0.02)
+            for _ in range(10):
+                for wait in (lock.acquire, lambda: limiter.acquire(wait=1), limiter.acquire,
+                             lambda: self.client.adopt("nonsense")):
+                    try:
+                        await asyncio.wait_for(wait(), drawn.uniform(0, 0.04))
+                    except (asyncio.TimeoutError, redlock.Error):
+                        pass
+            await asyncio.sleep(0.1)
+            gc.collect()
+        gc.collect()
+        self.assertEqual(reports, [])
+
+    async def test_no_call_blocks_the_loop(self):
+        config = json.loads(pathlib.Path(os.environ["REDLOCK_CONFIG"]).read_text(encoding="utf-8"))
+        client = aio.Client(config)
+        lease = await client.lock(self.id(), ttl=30).acquire()
+        held = threading.Event()
+        went = threading.Event()
+
+        def hangs(*_):
+            held.set()
+            went.wait(60)
+            return 0
+
+        with unittest.mock.patch.object(library, "extend", hangs):
+            extends = asyncio.ensure_future(lease.extend(20))
+            while not held.is_set():
+                await asyncio.sleep(0.001)
+            lease.touch()  # each of these would wait for the extension
+            self.assertTrue(lease.valid and lease.remaining > 0 and lease.token)
+            self.assertFalse(lease.lost.is_set())
+            releases = asyncio.ensure_future(lease.release())
+            await asyncio.sleep(0.01)
+            went.set()
+            await extends
+        await releases
+        await asyncio.sleep(0)
+        free, held = library.client_free, threading.Event()
+        went.clear()
+
+        def slow(handle):
+            held.set()
+            went.wait(60)
+            free(handle)
+
+        with unittest.mock.patch.object(_client._free, "__defaults__", (slow,)):
+            del client, lease, extends, releases
+            gc.collect()
+            while not held.is_set():
+                await asyncio.sleep(0.001)
+            went.set()
+
+    async def test_a_section_is_left_in_another_task(self):
+        lock = self.client.lock(self.id())
+        await asyncio.ensure_future(lock.__aenter__())
+        self.assertTrue(await lock.locked())
+        self.assertTrue(lock.owned())
+        await asyncio.ensure_future(lock.__aexit__(None, None, None))
+        self.assertFalse(await lock.locked())
+        self.assertTrue(await lock.acquire(blocking=False))
+        self.assertIsNone(await self.client.lock(self.id()).acquire(blocking=False))
+        await asyncio.ensure_future(lock.release())
+        with self.assertRaises(redlock.NotHeld):
+            await lock.release()
+
+        @lock
+        async def work():
+            return await lock.locked()
+
+        self.assertTrue(await work())
+        self.assertFalse(await lock.locked())
+
+    async def test_a_loop_after_the_other(self):
+        def run():
+            async def one():
+                async with aio.Client.from_environment() as client, client.lock(self.id(), wait=60):
+                    pass
+            for _ in range(3):
+                asyncio.run(one())
+
+        await asyncio.to_thread(run)
+        gc.collect()
+        self.assertLessEqual(len(aio._calls), 2)
+
+    async def test_an_election_leads_and_is_observed(self):
+        election = self.client.election(self.id())
+        observed = election.observe(every=0.01)
+        self.assertIsNone(await observed.__anext__())
+
+        async def work(lease):
+            self.assertFalse(election.lost.is_set())
+            self.assertEqual((await observed.__anext__()).fence, lease.fence)
+            return "done"
+
+        self.assertEqual(await election.lead(work), "done")
+        self.assertIsNone(await observed.__anext__())
+
+    async def test_work_of_a_lost_term_is_cancelled(self):
+        election = self.client.election(self.id(), ttl=30, max_hold=0.3)
+        began = time.monotonic()
+        with self.assertRaises(redlock.LeaseLost):
+            await election.lead(lambda _: asyncio.sleep(60))
+        await election.campaign()
+        self.assertLess(time.monotonic() - began, 20)  # not the ttl
+        self.assertTrue(await election.lost)
+        await election.campaign()
+        await election.resign()
+        self.assertIsNone(election.lost)
 
     async def test_a_cancelled_wait_leaves_nothing(self):
         async with self.client.lock(self.id()):
