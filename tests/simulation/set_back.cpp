@@ -110,13 +110,19 @@ private:
     void draw_raise() {
         out_.ttl_max = 2'000ms;
         out_.nodes.resize(5, out_.nodes.front());
-        for (std::size_t i = 3; i < 5; ++i) out_.nodes[i].clock_offset = -10s;
+        for (std::size_t i = 0; i < 5; ++i) out_.nodes[i].clock_offset = i < 3 ? 0s : -10s;
+        out_.resources = 3;
         const duration ends = dice_.between(3s, 10s);
         add_program(0ms, ends);
-        const duration begins = ends + 2s + dice_.between(100ms, 8s);
-        for (int i = 0; i < 2; ++i) add_program(begins, 0ms).ttl_max = 60'000ms;
-        out_.length = begins + 30s;
-        const duration away = begins + dice_.between_orders(100ms, 3s);
+        const duration begins = ends + dice_.between(1s, 3s);
+        const duration away = begins + dice_.between(1s, 2s);
+        const duration last = away + dice_.between(1'500ms, 3s);
+        for (const duration at : {begins, last}) {
+            program_plan& p = add_program(at, 0ms);
+            p.ttl_max = 60'000ms;
+            p.longest_think = at == begins ? 20s : 100ms;
+        }
+        out_.length = last + 30s;
         for (const std::uint32_t node : {1U << 0, 1U << 1}) {
             out_.faults.push_back({.kind = fault_kind::crash_keep,
                                    .at = away,
