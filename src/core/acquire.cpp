@@ -160,6 +160,7 @@ acquisition::actions acquisition::turn() {
 void acquisition::begin_try(duration longest, std::uint64_t born, time_point now) noexcept {
     assert(all_ != nullptr && !is_over() && left_.nodes.empty());
     phase_ = phase::trying;
+    reason_before_ = reason_;
     is_called_again_ = false;
     voters_ = {};
     left_ = {.born = born};

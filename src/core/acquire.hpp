@@ -191,10 +191,12 @@ public:
     /// client that wait for what it wants.
     actions admitted(bool others_wait);
     /// The nodes refused the try for what it could not know, and what it left is given back: when
-    /// `settled` is called again, another one begins. It has its time as the first one has.
+    /// `settled` is called again, another one begins. It has its time as the first one has. Where
+    /// there is none in time, the try before it is what is told.
     void begin_again() noexcept {
         assert(!is_over());
         phase_ = phase::queued;
+        reason_ = reason_before_;
         is_again_ = true;
     }
     /// It stands in the queues of this client: in front of them, or behind other acquires.
@@ -355,6 +357,7 @@ private:
     node_mask unable_;  // that could not vote in this round
     std::uint64_t seen_fence_ = 0;
     error_code reason_ = errc::no_quorum;  // what is said when the time is over before a first try
+    error_code reason_before_ = errc::no_quorum;  // the same, of the present try
 
     duration kept_for_{};
     time_point keys_until_{};  // until then those that were granted in this round live

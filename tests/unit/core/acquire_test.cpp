@@ -281,6 +281,21 @@ TEST_CASE("without a wait an acquire that begins again may be turned away before
     CHECK(a.reason() == errc::no_quorum);
 }
 
+TEST_CASE("one whose time ends while it begins again is refused for what the try before it met") {
+    acquisition a = trying();
+    hold(a, start + 5s, start + 1ms);
+    a.refused(a.reason(), start + 1ms, acquisition::prospects{0, 0});
+    REQUIRE(a.reason() == errc::contended);
+    send(a, start + 990ms);
+    cast(a, 0, vote::quarantine, start + 995ms);
+    cast(a, 1, vote::quarantine, start + 995ms);
+    REQUIRE(a.reason() == errc::no_quorum);
+    a.give_back(true);
+    a.begin_again();
+    CHECK(a.due(start + 1s, {}, false) == actions{leave, refuse});
+    CHECK(a.reason() == errc::contended);
+}
+
 TEST_CASE("a round that has not left yet is sent while it is open, or while its lease lives") {
     acquisition a = trying();
     CHECK(a.is_wanted(1, false));
