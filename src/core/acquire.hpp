@@ -192,7 +192,7 @@ public:
     actions admitted(bool others_wait);
     /// The nodes refused the try for what it could not know, and what it left is given back: when
     /// `settled` is called again, another one begins. It has its time as the first one has. Where
-    /// there is none in time, the try before it is what is told.
+    /// there is none in time, the reason is that of the try before it.
     void begin_again() noexcept {
         assert(!is_over());
         phase_ = phase::queued;
