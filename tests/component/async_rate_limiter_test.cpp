@@ -50,6 +50,7 @@ struct two_programs {
         REQUIRE(out.done());
         return out;
     }
+    void use_up(async_rate_limiter& of) { REQUIRE(allow(of).allowed); }
     limit_answer allow(async_rate_limiter& of) {
         const auto out = attempt(of);
         REQUIRE_FALSE(out.error());
@@ -140,7 +141,7 @@ TEST_CASE("as many as the limit are allowed at once, and the next learns when", 
 
 TEST_CASE("a wait that is over says that the limit is reached, and for how long", "[limiter]") {
     two_programs both(1, 5s);
-    both.allow(*both.of_a);
+    both.use_up(*both.of_a);
     const auto waits = both.wait(*both.of_b, 2s);
     const auto behind = both.wait(*both.of_b, 1s);
     both.pass(1s);
@@ -168,8 +169,8 @@ TEST_CASE("a wait that is over says that the limit is reached, and for how long"
 
 TEST_CASE("a wait is cancelled in each way, and uses up no slot", "[limiter]") {
     two_programs both(2, 5s);
-    both.allow(*both.of_a);
-    both.allow(*both.of_a);
+    both.use_up(*both.of_a);
+    both.use_up(*both.of_a);
     const auto waits = both.wait(*both.of_b, 1h);
     const auto behind = both.wait(*both.of_b, 1h);
     both.pass(100ms);
@@ -192,8 +193,8 @@ TEST_CASE("a wait is cancelled in each way, and uses up no slot", "[limiter]") {
     both.pass(6s);
     CHECK(both.taken() == 0);
     CHECK(both.nodes.waiting("r") == 0);
-    both.allow(*both.of_a);
-    both.allow(*both.of_a);
+    both.use_up(*both.of_a);
+    both.use_up(*both.of_a);
 }
 
 TEST_CASE("a call that is cancelled while it asks gives back what it was granted", "[limiter]") {
@@ -210,8 +211,8 @@ TEST_CASE("a call that is cancelled while it asks gives back what it was granted
 
 TEST_CASE("a call that another one passes in line ends at its deadline all the same", "[limiter]") {
     two_programs both(2, 30s);
-    both.allow(*both.of_b);
-    both.allow(*both.of_b);
+    both.use_up(*both.of_b);
+    both.use_up(*both.of_b);
     for (const std::size_t node : {0U, 1U}) both.nodes.hang(node);
     const auto first = both.wait(*both.of_a, 1h);
     const auto second = both.wait(*both.of_a, 1h);
@@ -229,7 +230,7 @@ TEST_CASE("a call that another one passes in line ends at its deadline all the s
 TEST_CASE("those that wait for one limiter are served in order, and nobody passes them",
           "[limiter]") {
     two_programs both(1, 2s);
-    both.allow(*both.of_b);
+    both.use_up(*both.of_b);
     std::vector<limit_outcome> all;
     for (int i = 0; i < 7; ++i) all.push_back(both.wait(*both.of_a, 1h));
     const auto hasty = both.attempt(*both.of_a);
@@ -251,7 +252,7 @@ TEST_CASE("those that wait for one limiter are served in order, and nobody passe
 
 TEST_CASE("a crowd that waits asks the nodes hardly more often than one would", "[limiter]") {
     two_programs both(4, 2s);
-    for (int i = 0; i < 4; ++i) both.allow(*both.of_b);
+    for (int i = 0; i < 4; ++i) both.use_up(*both.of_b);
     std::vector<limit_outcome> all;
     for (int i = 0; i < 500; ++i) all.push_back(both.wait(*both.of_a, 1h));
     const auto before = both.a.client.stats();
@@ -316,7 +317,7 @@ TEST_CASE("a call that waits rides out a failure of the nodes, one that does not
 
 TEST_CASE("a limiter may go while calls are under way, and its client before it", "[limiter]") {
     two_programs both(1, 2s);
-    both.allow(*both.of_b);
+    both.use_up(*both.of_b);
     const auto waits = both.wait(*both.of_a, 1h);
     SECTION("the limiter") {
         both.of_a.reset();
@@ -336,7 +337,7 @@ TEST_CASE("a limiter may go while calls are under way, and its client before it"
 
 TEST_CASE("a crowd that waits ends at once, and asks the nodes nothing more", "[limiter]") {
     two_programs both(1, 5s);
-    both.allow(*both.of_b);
+    both.use_up(*both.of_b);
     std::vector<limit_outcome> all(20'000);
     for (const auto& one : all) both.of_a->async_acquire_for(1h, one.handler());
     if (GENERATE(false, true)) both.pass(10ms);  // the first has asked, and all rest

@@ -88,8 +88,6 @@ private:
     }
 };
 
-std::string ms(std::chrono::milliseconds span) { return std::to_string(span.count()); }
-
 }  // namespace
 
 TEST_CASE("a connection opens once, and tells the replies to its greeting from the others") {

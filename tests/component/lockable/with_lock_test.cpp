@@ -276,7 +276,7 @@ TEST_CASE("a stop ends the wait of a guard and of a section", "[guard][with_lock
     masters nodes;
     blocking_client client(nodes.options());
     const auto mine = client.acquire("r");
-    REQUIRE(mine);
+    REQUIRE(mine.has_value());
     std::stop_source stop;
     const auto wait_of_guard = [&] {
         return guard(client, "r", {.wait = 1h}, stop.get_token()).why().code;

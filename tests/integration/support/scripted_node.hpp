@@ -183,7 +183,7 @@ public:
 
     /// One call of requests.lua.
     std::string request(const std::vector<asked>& all, const terms& t = {}) {
-        const requests call{t.record, t.from_epoch, t.not_after, text(tolerance_us), lift_us, all};
+        const requests call{t.record, t.from_epoch, t.not_after, text(tolerance_us), "0", all};
         return eval(with_held_clock(resp::requests().text, t.clock_us), keys_of(call),
                     arguments_of(call));
     }

@@ -284,7 +284,7 @@ TEST_CASE("without a wait an acquire that begins again may be turned away before
 TEST_CASE("one whose time ends while it begins again is refused for what the try before it met") {
     acquisition a = trying();
     hold(a, start + 5s, start + 1ms);
-    a.refused(a.reason(), start + 1ms, acquisition::prospects{0, 0});
+    a.refused(a.reason(), start + 1ms, acquisition::prospects{0, 0, {}});
     REQUIRE(a.reason() == errc::contended);
     send(a, start + 990ms);
     cast(a, 0, vote::quarantine, start + 995ms);
