@@ -27,7 +27,8 @@ endif()
 if(REDLOCK_WITH_C)
     install(TARGETS redlock_c EXPORT redlock_c_targets
             LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-    install(FILES include/redlock/c.h include/redlock/c_pending.h include/redlock/c_types.h
+    install(FILES include/redlock/c.h include/redlock/c_nodes.h include/redlock/c_pending.h
+                  include/redlock/c_types.h
             DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/redlock")
     install(EXPORT redlock_c_targets NAMESPACE redlock:: DESTINATION "${redlock_package_dir}"
             FILE redlock-c.cmake)

@@ -11,7 +11,8 @@
  * threads use. Only while a function frees an object no other thread may be inside a call with it.
  * The client renews its leases in a thread of its own, which takes no signals.
  *
- * Event loops. redlock/c_pending.h, which is included here, begins an acquire without waiting.
+ * Included here: redlock/c_pending.h (acquires for event loops, and what ends a wait) and
+ * redlock/c_nodes.h (what is held, and how the nodes are).
  *
  * Fork. In a child process a client that the parent made is closed: calls end at once with
  * REDLOCK_CLIENT_CLOSED, leases are not valid, and what frees an object frees its memory only. The
@@ -24,6 +25,7 @@
 #ifndef REDLOCK_C_H
 #define REDLOCK_C_H
 
+#include <redlock/c_nodes.h>
 #include <redlock/c_pending.h>
 #include <redlock/c_types.h>
 
@@ -88,14 +90,6 @@ REDLOCK_C_EXPORT int redlock_acquire_all(redlock_client* client, const char* con
  * Errors: REDLOCK_NOT_HELD: it was released, or its ttl is over. Else as redlock_acquire. */
 REDLOCK_C_EXPORT int redlock_adopt(redlock_client* client, const char* token,
                                    const redlock_options* options, redlock_lease** out);
-
-/* An object by which one thread ends calls that wait in others. It may serve any number of calls,
- * at once or one after the other; once requested, it ends each of them, also later ones. It
- * outlives the calls that were given it. redlock_cancel_request does not wait for them; signal
- * handlers may not call it. redlock_cancel_new returns null where memory has run out. */
-REDLOCK_C_EXPORT redlock_cancel* redlock_cancel_new(void);
-REDLOCK_C_EXPORT void redlock_cancel_request(redlock_cancel* cancel);
-REDLOCK_C_EXPORT void redlock_cancel_free(redlock_cancel* cancel);
 
 /* ---- A lease ---- */
 
@@ -181,50 +175,6 @@ REDLOCK_C_EXPORT int redlock_limiter_new(redlock_client* client, const char* res
 REDLOCK_C_EXPORT int redlock_limiter_acquire(redlock_limiter* limiter, int64_t wait_ms,
                                              redlock_cancel* cancel, int64_t* retry_after_ms);
 REDLOCK_C_EXPORT void redlock_limiter_free(redlock_limiter* limiter);
-
-/* ---- What is held, and how the nodes are ---- */
-
-/* The holder of a resource as one JSON object, as `redlock inspect --json` prints it. With
- * REDLOCK_NO_QUORUM, too few nodes answered and *json is set all the same: it says which.
- *
- * Errors: REDLOCK_NO_QUORUM; REDLOCK_INVALID_ARGUMENT; REDLOCK_CLIENT_CLOSED. */
-REDLOCK_C_EXPORT int redlock_inspect(redlock_client* client, const char* resource, char** json);
-
-/* Waits for the holders of a resource to change. The object remembers what was shown last, so no
- * change between two calls is missed: several may be shown as one. The first call shows the holder
- * as soon as a quorum of nodes agrees on it. *json is as redlock_inspect gives it. `cancel` may be
- * null. The object keeps the client alive until it is freed; one call with it at a time.
- *
- * Errors: REDLOCK_CANCELLED; REDLOCK_INVALID_ARGUMENT; REDLOCK_CLIENT_CLOSED. */
-REDLOCK_C_EXPORT int redlock_watch_new(redlock_client* client, const char* resource,
-                                       redlock_watch** out);
-REDLOCK_C_EXPORT int redlock_watch_next(redlock_watch* watch, redlock_cancel* cancel, char** json);
-REDLOCK_C_EXPORT void redlock_watch_free(redlock_watch* watch);
-
-/* Takes a resource from those that hold it at this call, as an operator does when a program hangs:
- * each of them goes on until its next renewal, and only the fence tells it from the next holder.
- * *json says what was done: "revoked", "freed" (kept after a release), "holders" (of now), "held",
- * and one of "votes" per node. With REDLOCK_NO_QUORUM it is set, too.
- *
- * Errors: REDLOCK_NO_QUORUM: fewer nodes than a quorum did it, and the holders may still have their
- * lease; repeat it. REDLOCK_INVALID_ARGUMENT; REDLOCK_CLIENT_CLOSED. */
-REDLOCK_C_EXPORT int redlock_revoke(redlock_client* client, const char* resource, char** json);
-
-/* The names of what is held and begins with `prefix` (null: all), as a JSON list of texts.
- *
- * Errors: REDLOCK_NO_QUORUM; REDLOCK_CLIENT_CLOSED. */
-REDLOCK_C_EXPORT int redlock_list(redlock_client* client, const char* prefix, char** json);
-
-/* A JSON list with an object per node, as those of `redlock doctor --json`, each with "findings".
- *
- * Errors: REDLOCK_CLIENT_CLOSED. */
-REDLOCK_C_EXPORT int redlock_probe(redlock_client* client, char** json);
-
-/* The counters of this client as a JSON object; as OpenMetrics 1.0; and in Prometheus' older text
-   form (0.0.4). Sends nothing. */
-REDLOCK_C_EXPORT int redlock_stats(redlock_client* client, char** json);
-REDLOCK_C_EXPORT int redlock_open_metrics(redlock_client* client, char** text);
-REDLOCK_C_EXPORT int redlock_prometheus_text(redlock_client* client, char** text);
 
 REDLOCK_C_EXPORT void redlock_text_free(char* text);
 

@@ -1,4 +1,5 @@
-/* Acquires beside an event loop: begun without waiting, with a descriptor that tells their end.
+/* Calls that wait: how another thread ends one, and acquires for event loops, which are begun
+ * without waiting and have a descriptor that tells their end.
  * Included by redlock/c.h, whose rules hold here, too.
  * SPDX-License-Identifier: MIT
  */
@@ -12,6 +13,14 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* An object by which one thread ends calls that wait in others. It may serve any number of calls,
+ * at once or one after the other; once requested, it ends each of them, also later ones. It
+ * outlives the calls that were given it. redlock_cancel_request does not wait for them; signal
+ * handlers may not call it. redlock_cancel_new returns null where memory has run out. */
+REDLOCK_C_EXPORT redlock_cancel* redlock_cancel_new(void);
+REDLOCK_C_EXPORT void redlock_cancel_request(redlock_cancel* cancel);
+REDLOCK_C_EXPORT void redlock_cancel_free(redlock_cancel* cancel);
 
 /* Begins redlock_acquire, or redlock_acquire_all, and waits for nothing. Needs no thread for each
  * call: thousands may be under way. `cancel` of the options has to be null.

@@ -93,13 +93,11 @@ public:
     /// after `ttl_max`, when all keys have expired; an event, `releases_given_up`, says so of each.
     void close() noexcept;
 
-    /// Calls `close()`, and completes when the last connection is closed. The client may be
-    /// destroyed before that.
+    /// Calls `close()`; completes when the last connection is closed, also after the destructor.
     ///
     /// **Completion.** Success: at least a quorum of nodes answered every release; on the other
     /// nodes, which events name, keys may remain until their ttl ends. A further call completes
-    /// together with the first, or at once, with the same outcome. On a client that was moved from
-    /// it succeeds.
+    /// together with the first, or at once, as that did; it succeeds if the client was moved from.
     /// **Cancellation.** The client goes on closing in the background.
     /// **Errors.** `no_quorum`: fewer nodes answered every release; locks may stay taken until the
     /// ttl of their keys ends. `client_closed` only if the execution context was destroyed.

@@ -326,8 +326,8 @@ std::string node_reports::tell_of_lift(duration least) {
            text::brief(std::chrono::duration_cast<microseconds>(least)) +
            " at least, and fences go on above those drawn before, ahead of the clocks: where the "
            "clocks are wrong now, set them right; where they were wrong before, nothing has to be "
-           "done (redlock init --lower-fences ends it, and stores that remember a fence then refuse "
-           "later holders)";
+           "done (redlock init --lower-fences ends it, and stores that remember a fence then "
+           "refuse later holders)";
 }
 
 bool node_reports::is_news(std::size_t node, std::string_view topic, std::string_view word) {
