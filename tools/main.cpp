@@ -4,6 +4,8 @@
 #include "tools/exit_status.hpp"
 #include "tools/report.hpp"
 
+#include <redlock/error.hpp>
+
 #include <boost/system/system_error.hpp>
 
 #include <cstdlib>
@@ -55,7 +57,7 @@ int main(int argc, char** argv) {
     } catch (const boost::system::system_error& e) {
         complain(system_failure(e.code()));
     } catch (const std::system_error& e) {
-        complain(system_failure(error_code(e.code())));
+        complain(system_failure(redlock::error_code(e.code())));
     } catch (const std::exception& e) {
         complain(without_type_name(e.what()));
     }
