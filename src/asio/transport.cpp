@@ -348,6 +348,7 @@ void asio_transport::abandon() noexcept {
 }
 
 bool is_broken_connection(const error_code& code) noexcept {
+    if (code.category() == category()) return false;  // contention may count as a std timeout
     namespace sys = boost::system::errc;
     static constexpr std::array conditions = {
         sys::broken_pipe,          sys::connection_aborted,   sys::connection_refused,

@@ -98,7 +98,7 @@ TEST_CASE("everything is said at once and in order") {
     CHECK(all[0] == fakes::command{"AUTH", "ann", secret});
     CHECK(all[1] == fakes::command{"SELECT", "3"});
     CHECK(all[2].at(1) == "SETNAME");
-    CHECK(all[2].at(2).starts_with("a_name~record#"));
+    CHECK(all[2].at(2).starts_with("a_name~none#"));
     CHECK(all[3] == fakes::command{"INFO"});
     CHECK(all[4] == fakes::command{"TIME"});
     fakes::command search{"SCRIPT", "EXISTS"};
@@ -107,7 +107,7 @@ TEST_CASE("everything is said at once and in order") {
 }
 
 TEST_CASE("nothing is said that was not configured") {
-    CHECK(said_to(plain_node()).front().at(2).starts_with("a_name~record#"));
+    CHECK(said_to(plain_node()).front().at(2).starts_with("a_name~none#"));
     node_options n;
     n.password = secret;
     CHECK(said_to(n).front() == fakes::command{"AUTH", secret});

@@ -306,7 +306,7 @@ TEST_CASE("a client that stood still does not take back a record that has come o
 }
 
 TEST_CASE("words of a later version outlive every rule, and cost nothing") {
-    const std::string later = " highest=1700000000000000 lift=5 mail=a@now+1";
+    const std::string later = " height=1700000000000000 hoist=5 mail=a@now+1";
     const std::vector<core::record_rule> rules{
         core::greeted, core::opened, promise, strike,
         [](const record_facts& found, const record_terms& t) {
