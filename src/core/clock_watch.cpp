@@ -210,21 +210,31 @@ amendment clock_watch::changes_due(std::size_t node, const eligibility& votes,
     amendment due{.names_process = record.is_of_earlier_process};
     if (role_ != record_role::keeps) return due;
     const eligibility::numbers wanted = votes.wanted(on_record(votes));
-    const bool is_raised = wanted.quarantine > record.quarantine && may_raise(votes, now);
+    const bool is_raised =
+        wanted.quarantine > record.quarantine &&
+        (votes.quarantine() >= wanted.quarantine || may_raise(votes, now));
     if (is_raised) due.quarantine = wanted.quarantine;
     if (wanted.ttl_max > record.ttl_max) due.ttl_max = wanted.ttl_max;
+    const bool has_aged = is_raised && has_outlived_leases(node, votes, now);
     const bool is_closed = record.since_us != 0;
-    if (is_closed && (is_raised || is_unused(node, votes))) due.what = amendment::kind::open;
+    if (is_closed && (has_aged || is_unused(node, votes))) due.what = amendment::kind::open;
     return due;
 }
 
+// Longer leases than that need a larger ttl_max on other records: these have to be read since the
+// node began to remember.
 bool clock_watch::has_outlived_leases(std::size_t node, const eligibility& votes,
                                       time_point now) const {
-    return votes.record_of(node).since_us == 0 || is_unused(node, votes) ||
-           (votes.is_compared(node) && votes.has_outlived_leases(node, now));
+    if (votes.record_of(node).since_us == 0 || is_unused(node, votes)) return true;
+    if (!votes.is_compared(node) || !votes.has_outlived_leases(node, now)) return false;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (!clocks_.was_read_since(i, votes.remembers_since(node))) return false;
+    }
+    return true;
 }
 
-// A node is judged by the largest quarantine on any record.
+// A node is judged by the largest quarantine on any record. So no first one is raised before each
+// node has outlived the leases that it may have forgotten.
 bool clock_watch::may_raise(const eligibility& votes, time_point now) const {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         if (!has_on_record(i, votes) || !has_outlived_leases(i, votes, now)) return false;

@@ -84,6 +84,9 @@ public:
     /// Whether no lease that it may have forgotten can be alive, by the quarantine on its own
     /// record.
     bool has_outlived_leases(std::size_t node, time_point now) const noexcept;
+    time_point remembers_since(std::size_t node) const noexcept {
+        return nodes_[node].remembers_since;
+    }
     /// What its server said of itself in the last handshake.
     const server_facts& server_of(std::size_t node) const noexcept { return nodes_[node].server; }
     const record_facts& record_of(std::size_t node) const noexcept { return nodes_[node].record; }

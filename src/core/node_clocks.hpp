@@ -84,6 +84,10 @@ public:
     /// How far a node's clock is ahead of the median; nothing before its first reading.
     std::optional<duration> skew(std::size_t node) const noexcept;
     bool is_skewed(std::size_t node) const noexcept;
+    /// Whether it was read since then, by when the reading began.
+    bool was_read_since(std::size_t node, time_point then) const noexcept {
+        return nodes_[node].offset && nodes_[node].offset->since >= then;
+    }
     /// So many clocks are skewed that no quorum agrees on the time. Of two clocks that are far
     /// apart the median is far from both.
     bool is_in_doubt() const noexcept;
@@ -99,7 +103,7 @@ public:
     /// A clock has jumped, a node's or ours: only readings that begin from now on are compared.
     void start_over(time_point now) noexcept { compared_from_ = now; }
     bool is_fresh(std::size_t node) const noexcept {
-        return nodes_[node].offset && nodes_[node].offset->since >= compared_from_;
+        return was_read_since(node, compared_from_);
     }
     /// Nothing where a fresh reading of the node, or of a quorum, is missing. `is_last`: no other
     /// reading is under way. Until then a jump may still turn out to be our own clock's, and
