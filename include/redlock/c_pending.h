@@ -60,7 +60,8 @@ REDLOCK_C_EXPORT redlock_queue* redlock_queue_new(void);
 REDLOCK_C_EXPORT int redlock_queue_fd(const redlock_queue* queue);
 REDLOCK_C_EXPORT void redlock_queue_free(redlock_queue* queue);
 
-/* Lets the queue have the call when it is over, or now if it is. A call belongs to one queue. */
+/* Lets the queue have the call when it is over, or now if it is. A call belongs to one queue.
+ * Errors: REDLOCK_CLIENT_CLOSED: one of them belongs to a parent process. */
 REDLOCK_C_EXPORT int redlock_queue_add(redlock_queue* queue, redlock_pending* pending);
 
 /* The call that was over first of those that were neither taken nor cancelled; null if there is
