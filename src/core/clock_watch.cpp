@@ -228,7 +228,8 @@ bool clock_watch::has_outlived_leases(std::size_t node, const eligibility& votes
     if (votes.record_of(node).since_us == 0 || is_unused(node, votes)) return true;
     if (!votes.is_compared(node) || !votes.has_outlived_leases(node, now)) return false;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        if (!clocks_.was_read_since(i, votes.remembers_since(node))) return false;
+        const bool is_read = clocks_.was_read_since(i, votes.remembers_since(node));
+        if (i != node && !is_read) return false;
     }
     return true;
 }

@@ -175,6 +175,39 @@ TEST_CASE("a longer quarantine waits for all nodes, and opens them: it takes no 
     }
 }
 
+TEST_CASE("nor is it raised by records that were read before a node began to remember") {
+    three_nodes n;
+    for (std::size_t i = 0; i < 3; ++i) {
+        record_facts& r = n.records[i];
+        r.quarantine = r.ttl_max = 3s;
+        r.since_us = i == 0 ? noon + us(1s) : 0;
+        r.cluster_since_us = r.since_us;
+        n.read_clock(i, i == 0 ? 1s : 0s);
+        n.read_record(i, i == 0 ? 1s : 0s);
+    }
+    CHECK(n.compare(6s) == "write 0, write 1, write 2");  // that they were seen
+    CHECK(n.last.changes.quarantine == 0s);
+    for (std::size_t i = 0; i < 3; ++i) n.answer_write(i, 6s, false);
+    n.answer_look(1, 6s);
+    CHECK(n.compare(6s) == "");
+    n.answer_look(2, 6s);
+    CHECK(n.compare(6s) == "open 0, write 1, write 2");
+}
+
+TEST_CASE("a larger quarantine that is on record already goes on every node at once") {
+    three_nodes n;
+    for (std::size_t i = 0; i < 3; ++i) {
+        record_facts& r = n.records[i];
+        r.ttl_max = 3s;
+        r.quarantine = i == 2 ? 60s : 3s;
+        r.since_us = i == 0 ? noon - us(2s) : 0;
+        r.cluster_since_us = r.since_us;
+        n.read_record(i, 0s);
+    }
+    CHECK(n.compare(1ms) == "write 0, write 1");
+    CHECK(n.last.changes.quarantine == 60s);
+}
+
 TEST_CASE("nodes that were not seen for longer than a quarantine are opened, all or none") {
     three_nodes n(0s, 0);
     const bool are_long_unseen = GENERATE(true, false);
