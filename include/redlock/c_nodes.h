@@ -48,7 +48,7 @@ REDLOCK_C_EXPORT int redlock_list(redlock_client* client, const char* prefix, ch
 REDLOCK_C_EXPORT int redlock_probe(redlock_client* client, char** json);
 
 /* The counters of this client as a JSON object; as OpenMetrics 1.0; and in Prometheus' older text
-   form (0.0.4). Sends nothing. */
+ * form (0.0.4). Sends nothing. */
 REDLOCK_C_EXPORT int redlock_stats(redlock_client* client, char** json);
 REDLOCK_C_EXPORT int redlock_open_metrics(redlock_client* client, char** text);
 REDLOCK_C_EXPORT int redlock_prometheus_text(redlock_client* client, char** text);

@@ -85,14 +85,14 @@ public:
     /// false then, too.
     template <class Rep, class Period>
     [[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period>& time,
-                         std::stop_token stop = {}) {
+                                       std::stop_token stop = {}) {
         return try_acquire_within(detail::waiting_time(time), std::move(stop));
     }
     /// As `try_acquire_for()`, with the time that is left until `time` when it is called: a clock
     /// that is set meanwhile does not change it.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& time,
-                           std::stop_token stop = {}) {
+                                         std::stop_token stop = {}) {
         return try_acquire_within(detail::waiting_time(time), std::move(stop));
     }
 

@@ -96,7 +96,7 @@ int wait_for(redlock_client* client, const What* what, const char* name,
 // Begins. `names_of()` has the names, or throws.
 template <class F>
 int begin_by(redlock_client* client, const void* what, const char* name,
-          const redlock_options* options, redlock_pending** out, F&& names_of) noexcept {
+             const redlock_options* options, redlock_pending** out, F&& names_of) noexcept {
     return acquire_by(
         client, what, name, options, out,
         [&](const acquire_options& terms, redlock_cancel* cancel, auto made) {
@@ -158,13 +158,13 @@ int redlock_adopt(redlock_client* client, const char* token, const redlock_optio
 int redlock_begin_acquire(redlock_client* client, const char* resource,
                           const redlock_options* options, redlock_pending** out) {
     return c::begin_by(client, resource, "resource", options, out,
-                    [&] { return resource_list(std::string(resource)); });
+                       [&] { return resource_list(std::string(resource)); });
 }
 
 int redlock_begin_acquire_all(redlock_client* client, const char* const* resources, size_t count,
                               const redlock_options* options, redlock_pending** out) {
     return c::begin_by(client, resources, "resources", options, out,
-                    [&] { return resource_list(c::names_in(resources, count)); });
+                       [&] { return resource_list(c::names_in(resources, count)); });
 }
 
 redlock_cancel* redlock_cancel_new(void) {

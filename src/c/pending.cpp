@@ -1,5 +1,5 @@
 // Acquires that are begun and not waited for: what is shared with the client's thread, and the
-// functions of redlock/c.h.
+// functions of redlock/c_pending.h.
 // SPDX-License-Identifier: MIT
 #include "c/objects.hpp"
 
