@@ -6,14 +6,15 @@ import os
 import sys
 import threading
 import weakref
-from typing import Any, Callable, Dict, List, Mapping, Optional, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import _interrupts
 from ._errors import NO_QUORUM, WrongType, check, error_of
+from ._kinds import Kinds
 from ._lease import Lease
 from ._locks import Election, Lock, RateLimiter, RLock, Semaphore
-from ._native import Options, Single, byref, c_void_p, library, text_of
-from ._options import Resources, as_bytes, count, options_of
+from ._native import Options, byref, c_void_p, library, text_of
+from ._options import Resources, as_bytes, options_of
 from ._times import Seconds
 
 _clients: "weakref.WeakSet[Client]" = weakref.WeakSet()
@@ -69,7 +70,7 @@ def _text_in(configuration: Any) -> Optional[str]:
                     f"not {configuration!r}")
 
 
-class Client(Single):
+class Client(Kinds[Lock, Semaphore, Election]):
     """Locks over the nodes of one configuration. One client serves a whole process: any thread may
     use it. It connects in the background.
 
@@ -184,19 +185,14 @@ class Client(Single):
         check(function(self._handle, *what, byref(out)), self.process)
         return text_of(out)
 
-    def lock(self, resource: str, *more: str,
-             ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
-             max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
-             margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-             renew: bool = True, note: str = "") -> Lock:
-        """Exclusive: one holder of the resource; of several, all or none. `ttl`: how long the nodes keep it
-        if this process ends; `wait`: how long to queue for it; `max_hold`: the longest validity;
-        `min_hold`: how long the nodes keep it though it is released; `margin`: how long before its end
-        a loss is told; `watchdog`: `Lease.touch` has to be called so often; `renew`: whether the client
-        prolongs it; `note`: what others see of it."""
-        return Lock(
-            self, (resource, *more),
-            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note))
+    def _lock(self, resources: Tuple[str, ...], options: Options) -> Lock:
+        return Lock(self, resources, options)
+
+    def _semaphore(self, resource: str, options: Options) -> Semaphore:
+        return Semaphore(self, (resource,), options)
+
+    def _election(self, name: str, options: Options) -> Election:
+        return Election(self, name, options)
 
     def rlock(self, resource: str, *,
               ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
@@ -208,48 +204,6 @@ class Client(Single):
             self, (resource,),
             options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note))
 
-    def reader(self, resource: str, *,
-               ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
-               max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
-               margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-               renew: bool = True, note: str = "") -> Lock:
-        """A lock that others may have at once, all of them readers. The rest is as of `lock`."""
-        return Lock(
-            self, (resource,),
-            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note, shared=True))
-
-    def writer(self, resource: str, *,
-               ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
-               max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
-               margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-               renew: bool = True, note: str = "") -> Lock:
-        """A lock that keeps out the readers of the resource, too. The rest is as of `lock`."""
-        return Lock(
-            self, (resource,),
-            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note))
-
-    def semaphore(self, resource: str, slots: int, *,
-                  ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
-                  max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
-                  margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-                  renew: bool = True, note: str = "") -> Semaphore:
-        """At most so many at once. The rest is as of `lock`."""
-        return Semaphore(
-            self, (resource,),
-            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note,
-                       slots=count("slots", slots, 1000)))
-
     def rate_limiter(self, resource: str, limit: int, period: Seconds) -> RateLimiter:
         """At most `limit` times in any `period`."""
         return RateLimiter(self, resource, limit, period)
-
-    def election(self, name: str, *,
-                 ttl: Optional[Seconds] = None, wait: Optional[Seconds] = float("inf"),
-                 max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
-                 margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-                 renew: bool = True, note: str = "") -> Election:
-        """One leader of all that campaign under the name. The rest is as of `lock`; a campaign waits
-        without a limit."""
-        return Election(
-            self, name,
-            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note))

@@ -19,8 +19,9 @@ from typing import (Any, AsyncIterator, Awaitable, Callable, Dict, List, Mapping
 
 from . import _client, _lease, _locks
 from ._errors import Contended, LeaseLost, NotHeld, WouldDeadlock, check, error_of
+from ._kinds import Kinds
 from ._native import Options, Single, byref, c_void_p, library
-from ._options import Resources, count, options_of
+from ._options import Resources
 from ._times import NO_WAIT, Seconds, waiting
 
 __all__ = ["Client", "Election", "Lease", "Lock", "Lost", "RateLimiter"]
@@ -485,7 +486,7 @@ class Election(_locks.Candidate):
             await term._end_section(kind is not None)
 
 
-class Client(Single):
+class Client(Kinds[Lock, Lock, Election]):
     """As `redlock_quorum.Client`, whose locks it has; calls that wait for the nodes are coroutines."""
 
     def __init__(self, configuration: "Union[str, os.PathLike[str], Mapping[str, Any], _client.Client]"
@@ -514,66 +515,18 @@ class Client(Single):
     async def __aexit__(self, *_: Any) -> None:
         await self.close()
 
-    def lock(self, resource: str, *more: str,
-             ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
-             max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
-             margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-             renew: bool = True, note: str = "") -> Lock:
-        """Exclusive: one holder of the resource; of several, all or none. `ttl`: how long the nodes keep it
-        if this process ends; `wait`: how long to queue for it; `max_hold`: the longest validity;
-        `min_hold`: how long the nodes keep it though it is released; `margin`: how long before its end
-        a loss is told; `watchdog`: `Lease.touch` has to be called so often; `renew`: whether the client
-        prolongs it; `note`: what others see of it."""
-        return Lock(
-            self._sync, (resource, *more),
-            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note))
+    def _lock(self, resources: Tuple[str, ...], options: Options) -> Lock:
+        return Lock(self._sync, resources, options)
 
-    def reader(self, resource: str, *,
-               ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
-               max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
-               margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-               renew: bool = True, note: str = "") -> Lock:
-        """A lock that others may have at once, all of them readers. The rest is as of `lock`."""
-        return Lock(
-            self._sync, (resource,),
-            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note, shared=True))
+    def _semaphore(self, resource: str, options: Options) -> Lock:
+        return Lock(self._sync, (resource,), options, may_nest=True)
 
-    def writer(self, resource: str, *,
-               ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
-               max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
-               margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-               renew: bool = True, note: str = "") -> Lock:
-        """A lock that keeps out the readers of the resource, too. The rest is as of `lock`."""
-        return Lock(
-            self._sync, (resource,),
-            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note))
-
-    def semaphore(self, resource: str, slots: int, *,
-                  ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
-                  max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
-                  margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-                  renew: bool = True, note: str = "") -> Lock:
-        """At most so many at once. The rest is as of `lock`."""
-        return Lock(
-            self._sync, (resource,),
-            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note,
-                       slots=count("slots", slots, 1000)),
-                    may_nest=True)
+    def _election(self, name: str, options: Options) -> Election:
+        return Election(self._sync, name, options)
 
     def rate_limiter(self, resource: str, limit: int, period: Seconds) -> RateLimiter:
         """At most `limit` times in any `period`."""
         return RateLimiter(self._sync.rate_limiter(resource, limit, period))
-
-    def election(self, name: str, *,
-                 ttl: Optional[Seconds] = None, wait: Optional[Seconds] = float("inf"),
-                 max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
-                 margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-                 renew: bool = True, note: str = "") -> Election:
-        """One leader of all that campaign under the name. The rest is as of `lock`; a campaign waits
-        without a limit."""
-        return Election(
-            self._sync, name,
-            options_of(ttl, wait, max_hold, min_hold, margin, watchdog, renew, note))
 
     async def adopt(self, token: str, *, ttl: Optional[Seconds] = None, renew: bool = True,
                     max_hold: Optional[Seconds] = None) -> Lease:
