@@ -72,14 +72,6 @@ void ask(const commit_request& request, const client_options& client, bool is_jo
                 "connected now, can't be seen: stop them first." + gone);
 }
 
-// The place of the node of that name in the list.
-std::optional<std::size_t> place_of(const std::string& name, const client_options& client) {
-    for (std::size_t i = 0; i < client.nodes.size(); ++i) {
-        if (display_name(client.nodes[i]) == name) return i;
-    }
-    return std::nullopt;
-}
-
 std::string report_to_json(const commit_report& report) {
     json_value nodes = json_value::array();
     for (std::size_t i = 0; i < report.votes.size(); ++i) {

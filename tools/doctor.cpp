@@ -190,11 +190,7 @@ int tell_unready(const std::vector<node_report>& reports, const std::vector<std:
 int doctor(const doctor_request& request) {
     const auto found = find_nodes(request.nodes);
     for (const std::string& wanted : request.nodes_to_be_ready) {
-        const auto& nodes = found.client.nodes;
-        const bool is_known = std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) {
-            return display_name(node) == wanted;
-        });
-        if (is_known) continue;
+        if (place_of(wanted, found.client)) continue;
         fail("NODE: there is no '" + wanted + "': " + names_of(found.client) + " exist");
     }
     return work(found.client, [&](client& on, const std::function<void(int)>& over) {

@@ -39,18 +39,25 @@ std::string remedy_of_contention(const refusal& why, const std::vector<std::stri
            "away with redlock release --force '" + name + "', else choose another RESOURCE";
 }
 
-// Whether all that lack a vote lack it for this reason.
+// Whether some lack a vote, and all of these for this reason.
 bool are_all(const refusal& why, const error_code& reason) {
-    return std::all_of(why.votes.begin(), why.votes.end(), [&](const node_vote& v) {
-        return v.answer == vote::granted || v.error == reason;
-    });
+    const auto has_it = [&](const node_vote& v) { return v.error == reason; };
+    return std::any_of(why.votes.begin(), why.votes.end(), has_it) &&
+           std::all_of(why.votes.begin(), why.votes.end(), [&](const node_vote& v) {
+               return v.answer == vote::granted || has_it(v);
+           });
 }
 
 // With --node there is no configuration that could name a file.
 std::string remedy_of_nodes(const refusal& why) {
     if (are_all(why, errc::in_quarantine)) {
-        return "they vote again by themselves when that is over; if no lock of before can be held, "
-               "redlock init gives them their vote at once";
+        // A reason that the node has beside that, as a change of the list, is no case for init.
+        const bool is_plain = std::all_of(why.votes.begin(), why.votes.end(),
+                                          [](const node_vote& v) { return v.detail.empty(); });
+        return std::string("they vote again by themselves when that is over") +
+               (is_plain ? "; if no earlier lock can be held, redlock init gives them their vote "
+                           "at once"
+                         : "");
     }
     if (are_all(why, make_error_code(boost::system::errc::too_many_files_open))) {
         return "the nodes may be well: this program has no descriptor left; raise ulimit -n";

@@ -144,6 +144,13 @@ std::string names_of(const client_options& client, list_change without) {
     return out;
 }
 
+std::optional<std::size_t> place_of(const std::string& name, const client_options& client) {
+    for (std::size_t i = 0; i < client.nodes.size(); ++i) {
+        if (display_name(client.nodes[i]) == name) return i;
+    }
+    return std::nullopt;
+}
+
 std::string failures_in(const std::vector<node_vote>& votes) {
     std::string out;
     for (const auto& v : votes) {

@@ -7,6 +7,8 @@
 #include <redlock/config.hpp>
 #include <redlock/vote.hpp>
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,9 @@ configuration find_nodes(const node_source& from, const std::vector<std::string>
 
 /// The names of the nodes, for people; without those with this mark, if it is one.
 std::string names_of(const client_options& client, list_change without = list_change::none);
+
+/// The place of the node of that name in the list; nothing where there is none.
+std::optional<std::size_t> place_of(const std::string& name, const client_options& client);
 
 /// Which of these nodes did not grant it, and why; empty where all did.
 std::string failures_in(const std::vector<node_vote>& votes);

@@ -533,6 +533,10 @@ TEST_CASE("after a commit no text names init for what the change itself explains
     INFO(early.out);
     CHECK_FALSE(tells(early.out, "redlock init"));
     CHECK_FALSE(tells(early.out, "nobody"));
+    const auto refused = at.tool({"run", "r", "--", "true"}, after);
+    INFO(refused.err);
+    CHECK(refused.status == 121);
+    CHECK_FALSE(tells(refused.err, "redlock init"));
     const auto overlooked = at.tool({"run", "r", "--", "true"}, old);
     INFO(overlooked.err);
     CHECK(overlooked.status == 121);
