@@ -20,8 +20,8 @@ using core::list_commit;
 using step = core::list_commit::step;
 
 constexpr duration between_looks = std::chrono::milliseconds(500);
-constexpr duration between_mends = std::chrono::milliseconds(20);
-constexpr duration longest_mending = std::chrono::seconds(2);
+constexpr duration between_looks_at_records = std::chrono::milliseconds(20);
+constexpr duration longest_for_records = std::chrono::seconds(2);
 
 list_commit::answer meaning_of(core::ruled::said what) {
     using said = core::ruled::said;
@@ -48,10 +48,12 @@ bool commit_operation::go_on(time_point now) {
         case phase::begins:
             begin(now);
             [[fallthrough]];
-        case phase::mends:
-            if (has_bare() && now < mend_until_) return pause(phase::mends, between_mends, now);
+        case phase::makes_records:
+            if (lacks_a_record() && now < records_until_) {
+                return pause(phase::makes_records, between_looks_at_records, now);
+            }
             if (!client().shared.lists().is_joint()) {
-                report_mended(now);
+                report_members(now);
                 return false;
             }
             if (how_.gives_up) return ask_next_step(now);  // no program loses its lock by that
@@ -91,12 +93,12 @@ void commit_operation::begin(time_point now) {
     for (const auto& node : client().nodes) node->expect_long_replies();
     client().tracker.take_role(core::record_role::keeps, now);
     if (!how_.without) return;
-    mend_until_ = now + longest_mending;
+    records_until_ = now + longest_for_records;
     client().tracker.presume_gone(*how_.without, now);
 }
 
 // A node that answers has no record, and its own will be made.
-bool commit_operation::has_bare() const {
+bool commit_operation::lacks_a_record() const {
     const core::membership& lists = client().tracker.lists();
     for (std::size_t i = 0; i < client().shared.size(); ++i) {
         const bool is_empty = lists.of(i) == core::membership::standing::empty;
@@ -106,19 +108,19 @@ bool commit_operation::has_bare() const {
 }
 
 // Of a list that does not change.
-void commit_operation::report_mended(time_point now) {
+void commit_operation::report_members(time_point now) {
     const auto& shared = client().shared;
-    node_mask mended;
+    node_mask members;
     for (std::size_t i = 0; i < shared.size(); ++i) {
         const auto standing = client().tracker.lists().of(i);
-        mended.set(i, standing == core::membership::standing::fits);
+        members.set(i, standing == core::membership::standing::fits);
         node_vote v{.node = shared.name(i)};
-        v.answer = mended.contains(i) ? vote::granted : vote::refused;
+        v.answer = members.contains(i) ? vote::granted : vote::refused;
         result_.votes.push_back(std::move(v));
     }
-    result_.is_complete = mended == shared.lists().all();
+    result_.is_complete = members == shared.lists().all();
     result_.nodes = client().tracker.list_standings(now);
-    end(shared.lists().is_quorum(mended) ? error_code() : error_code(errc::no_quorum));
+    end(shared.lists().is_quorum(members) ? error_code() : error_code(errc::no_quorum));
 }
 
 bool commit_operation::pause(phase until, duration for_so_long, time_point now) {
@@ -137,8 +139,12 @@ bool commit_operation::ask_who_is_connected(phase to_be, node_mask nodes, time_p
     return true;
 }
 
+std::string commit_operation::place_of(const wire::connected& one, std::size_t node) const {
+    return one.name + " at " + one.address + ", on " + client().shared.name(node).str();
+}
+
 void commit_operation::tell_of_blind(const wire::connected& one, std::size_t node) {
-    tell(one.name + " at " + one.address + ", on " + client().shared.name(node).str() +
+    tell(place_of(one, node) +
          ", looks at no record of a node, as with fencing off, or is of an earlier version: it "
          "would go on beside the new list: stop it");
 }
@@ -150,8 +156,7 @@ bool commit_operation::judge_connected(time_point now) {
     bool has_blind = false;
     for (std::size_t i = 0; i < connections_.size(); ++i) {
         for (const wire::connected& one : connections_[i].others) {
-            result_.old_programs.push_back(one.name + " at " + one.address + ", on " +
-                                           client().shared.name(i).str());
+            result_.old_programs.push_back(place_of(one, i));
             if (!one.reads_record && !std::exchange(has_blind, true)) tell_of_blind(one, i);
         }
     }
@@ -273,8 +278,7 @@ void commit_operation::read_connections(std::size_t node, const resp::reply& rep
     if (is_first) return;
     for (const wire::connected& one : connections_[node].others) {
         is_disturbed_ = true;
-        const std::string who =
-            one.name + " at " + one.address + ", on " + client().shared.name(node).str();
+        const std::string who = place_of(one, node);
         auto& all = result_.old_programs;
         if (std::find(all.begin(), all.end(), who) == all.end()) all.push_back(who);
         wire::request kill;

@@ -29,7 +29,7 @@ public:
 private:
     enum class phase : std::uint8_t {
         begins,
-        mends,   // nodes without a record
+        makes_records,  // of nodes that have lost theirs
         looks,   // which programs are connected
         pauses,
         steps,
@@ -52,13 +52,14 @@ private:
     void on_due(time_point now) override { proceed(now); }
 
     void begin(time_point now);
-    bool has_bare() const;
-    void report_mended(time_point now);
+    bool lacks_a_record() const;
+    void report_members(time_point now);
     bool ask_who_is_connected(phase to_be, node_mask nodes, time_point now);
     bool pause(phase until, duration for_so_long, time_point now);
     bool judge_connected(time_point now);
     void read_connections(std::size_t node, const resp::reply& reply, time_point now);
     void judge_listed();
+    std::string place_of(const wire::connected& one, std::size_t node) const;
     void tell_of_blind(const wire::connected& one, std::size_t node);
     bool ask_next_step(time_point now);
     core::list_step step_for(std::size_t node) const;
@@ -77,7 +78,7 @@ private:
     std::vector<std::optional<wire::record_exchange>> records_;  // of this step
     time_point sent_at_{};
     time_point wait_until_{};
-    time_point mend_until_{};
+    time_point records_until_{};
     time_point see_until_{};
     phase phase_ = phase::begins;
 };

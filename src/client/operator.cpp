@@ -162,8 +162,8 @@ void probe_operation::report(std::size_t node, time_point now) {
     if (const auto* const why = client().remote.why_deaf(node)) facts.deafness = *why;
     facts.lateness = from.lateness();
     facts.hangs_on_all = client().tracker.hangs_on_all(node, now);
-    facts.is_durable_by_word =
-        client().shared.options().nodes[node].durable == true && r.replicas == 0;
+    facts.is_durable_by_word = client().shared.options().nodes[node].durable == true &&
+                               client().tracker.server_of(node).is_durable;
     const bool differs = r.ttl_max != milliseconds(0) &&
                          r.ttl_max != client().shared.options().ttl_max;
     if (differs) facts.of_ttl_max = client().tracker.reports().tell_of_ttl_max(node);

@@ -308,7 +308,7 @@ bool list_commit::is_majority_of_old(node_mask nodes) const noexcept {
 void list_commit::begin(step what, node_mask to) {
     step_ = what;
     requested_ = to;
-    agreed_ = bare_ = {};
+    agreed_ = without_record_ = {};
 }
 
 void list_commit::end(error_code why) {
@@ -323,7 +323,7 @@ void list_commit::answered(std::size_t node, answer said, const std::optional<li
     assert(requested_.contains(node));
     if (said == answer::failed) return;
     facts_[node] = facts;
-    bare_.set(node, !facts);
+    without_record_.set(node, !facts);
     is_too_young_ = is_too_young_ || said == answer::too_young;
     if (!facts) return;
     if (facts_[node]->set.empty()) facts_[node]->set = sets_.old;
@@ -355,7 +355,7 @@ void list_commit::after_writing() {
         changed_.set(i, changed_.contains(i) || agreed_.contains(i) || has_it);
     }
     const node_mask members = decided_ == sets_.after ? lists_.after() : lists_.old();
-    const node_mask left = bare_ & members;
+    const node_mask left = without_record_ & members;
     if (!left.empty() && repetitions_ < most_repetitions) {
         ++repetitions_;
         return begin(step::become, left);

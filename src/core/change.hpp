@@ -280,7 +280,7 @@ private:
     node_mask agreed_;      // in this step
     node_mask changed_;
     node_mask foreign_;
-    node_mask bare_;  // in this step: they answered, and have no record
+    node_mask without_record_;  // in this step: they answered, and have no record
     std::vector<std::optional<list_facts>> facts_;  // as last read
     std::uint64_t number_ = 0;  // of the old set
     std::vector<std::pair<std::uint64_t, std::string>> history_;  // of what follows

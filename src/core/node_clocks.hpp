@@ -91,7 +91,8 @@ public:
     /// So many clocks are skewed that no quorum agrees on the time. Of two clocks that are far
     /// apart the median is far from both.
     bool is_in_doubt() const noexcept;
-    /// Whether node time is by clocks of a quorum that agree.
+    /// Whether node time is by clocks of a quorum; and whether these agree.
+    bool follows_quorum() const noexcept;
     bool is_agreed() const noexcept { return follows_quorum() && !is_in_doubt(); }
     /// By how much a node's clock is ahead of ours at most, in us; nothing before its first
     /// reading.
@@ -162,7 +163,6 @@ private:
 
     std::int64_t drifted_us(duration since) const noexcept;
     bool is_on_record() const noexcept;
-    bool follows_quorum() const noexcept;
     std::int64_t common_us(std::int64_t facts::*way) const;
     std::optional<cluster_offset> cluster(time_point now, bool is_last) const;
     template <class Use>

@@ -527,7 +527,7 @@ std::optional<std::uint64_t> node_knowledge::propose(std::uint64_t seen, time_po
     // right.
     if (clocks().is_in_doubt()) return std::nullopt;
     const std::int64_t time_us = fence_time_us(now).value_or(0);
-    if (reckoned_.has_lift_of(floor_) && clocks().is_agreed()) {
+    if (reckoned_.has_lift_of(floor_) && clocks().follows_quorum()) {
         reckoned_.highest_us = std::max(reckoned_.highest_us, time_us);
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             const fence_floor& known = nodes_[i].record.floor;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 using namespace redlock;
 using namespace std::chrono_literals;
@@ -49,6 +50,16 @@ std::unique_ptr<world> idle(world& w, duration span = 24s) {
     w.close();
     w.run_for(span);
     return latecomer(w, w.options);
+}
+
+// A fence, and the first one after the clocks of all nodes went back by an hour, which is above.
+std::pair<std::uint64_t, std::uint64_t> fences_an_hour_apart(world& w) {
+    const auto before = fence_of_a_moment(w);
+    step_all(w, -1h);
+    w.run_for(6s);
+    const auto lifted = fence_of_a_moment(w);
+    REQUIRE(lifted > before);
+    return {before, lifted};
 }
 
 }  // namespace
@@ -107,11 +118,7 @@ TEST_CASE("a client that was there while the clocks went back goes on above") {
 TEST_CASE("where the clocks are set right again the lift goes") {
     world first(guarded());
     first.connected();
-    const auto before = fence_of_a_moment(first);
-    step_all(first, -1h);
-    first.run_for(6s);
-    const auto lifted = fence_of_a_moment(first);
-    REQUIRE(lifted > before);
+    const auto [before, lifted] = fences_an_hour_apart(first);
     step_all(first, 1h);
     first.run_for(6s);
     const auto after = fence_of_a_moment(first);
@@ -163,12 +170,8 @@ TEST_CASE("a client without the guard draws no fence before the lift is written,
 TEST_CASE("an operator lowers fences to the clocks as they are, and says so") {
     world first(guarded());
     first.connected();
-    const auto before = fence_of_a_moment(first);
-    step_all(first, -1h);
-    first.run_for(6s);
-    const auto lifted = fence_of_a_moment(first);
-    REQUIRE(lifted > before);
-    first.run_for(30s);  // no fence of before is left
+    const auto [before, lifted] = fences_an_hour_apart(first);
+    first.run_for(30s);  // the nodes have forgotten each earlier fence
     const bool lowers = GENERATE(true, false);
     const auto done = first.declare({.lowers_fences = lowers});
     REQUIRE(first.run_until_over(*done));
