@@ -217,10 +217,16 @@ bool acquire_try::draw_fence(time_point now) {
         draw_ticket(now);
         return true;
     }
-    set_all(vote::refused, errc::clock_skew,
-            client_->tracker.is_time_in_doubt()
-                ? "the nodes' clocks are too far apart to tell which are right"
-                : "the fences of this resource have run ahead of the nodes' clocks");
+    if (client_->tracker.is_time_in_doubt()) {
+        set_all(vote::refused, errc::clock_skew,
+                "the nodes' clocks are too far apart to tell which are right");
+    } else if (client_->tracker.lacks_node_time()) {
+        set_all(vote::refused, errc::no_quorum,
+                "too few nodes answer to tell above which time fences are to be drawn");
+    } else {
+        set_all(vote::refused, errc::clock_skew,
+                "the fences of this resource have run ahead of the nodes' clocks");
+    }
     return false;
 }
 

@@ -90,6 +90,8 @@ public:
             .count();
     }
 
+    /// Fewer than a quorum of clocks is known.
+    bool lacks_node_time() const noexcept { return !knowledge_.clocks().follows_quorum(); }
     /// So many clocks are far from the median that no quorum can vote.
     bool is_time_in_doubt() const noexcept { return knowledge_.clocks().is_in_doubt(); }
     /// A fresh fence, above `seen`, and as high as `raised` where that is not too far ahead of node

@@ -62,19 +62,33 @@ private:
         if (dice_.happens(0.3)) step(0ms, 1h);
         has_open_ = dice_.happens(0.2);
         out_.is_only_safe = has_open_;
+        // One of these in a world, if any. What a node that hangs missed is gone where the other
+        // one that had it loses its data, and the third is away: the documents say so. And where
+        // two do not answer, the third alone keeps a fence that is on no record.
+        const auto trouble = dice_.pick(std::array{fault_kind::freeze, fault_kind::crash_lose,
+                                                   fault_kind::crash_keep});
+        const bool has_trouble = !has_open_ && dice_.happens(0.8);
+        bool was_away = false;
         duration at = out_.aftermath(fault_kind::step_clock) * (out_.faults.empty() ? 0 : 1);
         for (std::int64_t left = dice_.between(1, 3); left > 0; --left) {
             const duration ends = at + dice_.between_orders(100ms, 20s);
-            // One that hangs is never compared with the others by a program that is brief. All have
-            // to answer when they are new.
+            // All have to answer when they are new.
             const bool is_new = out_.programs.empty();
-            if (!is_new && dice_.happens(0.5)) befall(fault_kind::freeze, at - 1s, ends - at + 2s);
+            if (has_trouble && trouble == fault_kind::freeze && !is_new) {
+                befall(trouble, at - 1s, ends - at + 2s);
+            }
             add_visit(at, ends);
             const duration idle = 2'000ms + dice_.between(18s, 90s);
-            const duration set = ends + 2'500ms + dice_.between(duration(0), idle - 3s);
-            if (dice_.happens(0.6)) step(set, draw_step(set - ends));
-            if (dice_.happens(0.3)) befall(fault_kind::crash_lose, ends + idle / 2, 1s);
-            if (dice_.happens(0.2)) befall(fault_kind::crash_keep, ends + idle / 2, idle);
+            // By then no key is left: a node whose clock goes back would keep it for as much longer.
+            const duration set = ends + 4'500ms + dice_.between(duration(0), idle - 5s);
+            if (dice_.happens(0.6)) step(set, draw_step(idle));
+            if (has_trouble && trouble == fault_kind::crash_lose && dice_.happens(0.5)) {
+                befall(trouble, ends + idle / 2, 1s);
+            }
+            if (has_trouble && trouble == fault_kind::crash_keep &&
+                !std::exchange(was_away, true)) {
+                befall(trouble, ends + idle / 2, idle);
+            }
             at = ends + idle;
         }
         add_visit(at, 0ms);
@@ -83,11 +97,15 @@ private:
 
     void add_visit(duration at, duration ends) {
         for (std::int64_t left = dice_.between(1, 2); left > 0; --left) add_program(at, ends);
-        if (has_open_) add_program(at, ends).is_guarded = false;
+        // One without the guard writes no record: the others have to be there, and to draw fences,
+        // which they can't where a node has no vote.
+        const bool is_long = ends == duration(0) || ends - at > 5s;
+        if (has_open_ && is_long) add_program(at + 4s, ends).is_guarded = false;
     }
 
-    // Never to where a fence may have been drawn that no record shows: the documents say so.
-    duration draw_step(duration since_last) {
+    // `idle`: from the last fence to the next. Never so that the next program finds the clocks where
+    // a fence may have been drawn that no record shows: the documents say so.
+    duration draw_step(duration idle) {
         const duration a = core::fence_tolerance(out_.ttl_max);
         const duration unseen =
             a < 2 * core::longest_unwritten_highest ? a + core::longest_unwritten_highest
@@ -100,7 +118,7 @@ private:
         }
         for (;;) {
             const duration by = dice_.between_orders(1s, 3h);
-            const duration lands = since_last - by;
+            const duration lands = idle - by;
             if (lands > 1s || lands < -unseen) return -by;
         }
     }

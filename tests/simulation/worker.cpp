@@ -210,12 +210,17 @@ void worker::check_time(duration allowed, const char* what) const {
 // A node that nothing is wrong with has a vote, but for the moments in which its list changes.
 void worker::check_votes(std::span<const node_vote> votes) const {
     if (in_->is_displaced() || in_->around().in.changes_lists) return;
+    std::size_t well = 0;
+    for (std::size_t n = 0; n < votes.size(); ++n) well += in_->is_well_since(n, began_) ? 1 : 0;
+    // After clocks went back nobody can draw a fence that knows the time of fewer than a quorum.
+    const bool may_lack_time = in_->around().in.sets_back && well < in_->quorum();
     for (std::size_t n = 0; n < votes.size(); ++n) {
         const vote v = votes[n].answer;
         const bool is_unable = v == vote::quarantine || v == vote::refused ||
                                v == vote::timed_out || v == vote::unreachable;
         const bool may_be_young = v == vote::quarantine && in_->is_young_in_cluster_time(n);
-        const bool is_excused = may_be_young || !in_->is_well_since(n, began_);
+        const bool lacks_time = may_lack_time && votes[n].error == errc::no_quorum;
+        const bool is_excused = may_be_young || lacks_time || !in_->is_well_since(n, began_);
         in_->around().judge.require(!is_unable || is_excused, "available", [&] {
             return name() + " got no vote of a node that is well: " + format(votes[n]);
         });
@@ -369,9 +374,11 @@ void worker::look() {
 
 void worker::extend() {
     ++step_;
-    // A duellist's extensions are as short as its leases: then it matters from when they count.
-    const auto longest =
-        in_->terms().is_duellist ? 2 * in_->terms().longest_ttl : in_->around().in.ttl_max;
+    // A duellist's extensions are as short as its leases: then it matters from when they count. So
+    // are those before the clocks of all nodes are set: then no key is left.
+    const auto& in = in_->around().in;
+    const bool is_short = in_->terms().is_duellist || in.sets_back;
+    const auto longest = is_short ? 2 * in_->terms().longest_ttl : in.ttl_max;
     const auto ttl = std::max<milliseconds>(
         std::chrono::duration_cast<milliseconds>(dice_.between_orders(10ms, duration(longest))),
         20ms);
