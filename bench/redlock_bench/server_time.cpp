@@ -38,7 +38,7 @@ for i = 1, n do
         return 0
     end
     redis.call('SET', key, ARGV[at + 1], 'PX', ARGV[at + 2])
-    redis.call('SET', fence_key, ARGV[at + 3], 'PX', ARGV[4])
+    redis.call('SET', fence_key, ARGV[at + 3], 'PX', 16000)
 end
 return 1
 )";

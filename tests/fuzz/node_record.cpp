@@ -105,8 +105,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                   .ballot = "77.x"});
         });
     }
-    check(one, [](const core::record_facts& found, const core::record_terms& t) {
-        return core::declared(found, t, std::nullopt);
-    });
+    for (const bool lowers_fences : {false, true}) {
+        check(one, [lowers_fences](const core::record_facts& found, const core::record_terms& t) {
+            return core::declared(found, t, std::nullopt, lowers_fences);
+        });
+    }
     return 0;
 }

@@ -456,6 +456,8 @@ TEST_CASE("a node that does not list its connections is named, and is no reason 
     terms.node_timeout = 500ms;
     blocking_client operating(terms);
     REQUIRE(comes_true([&] { return operating.acquire("r", {.ttl = 1s}).has_value(); }));
+    // An empty node gets none while one of the others is silent.
+    REQUIRE(comes_true([&] { return at.nodes.ask(3).exists("redlock:node"); }));
     at.nodes.stop(1);
     const commit_report refused = operating.commit();
     CHECK(refused.error == errc::other_set);

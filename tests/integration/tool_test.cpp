@@ -486,11 +486,13 @@ TEST_CASE("run writes metrics for Prometheus, as a whole and to the end", "[tool
     const auto got = run_tool(on(nodes, {"run", "--metrics", file, "r", "--", "cat", file}));
     CHECK(got.status == 0);
     CHECK(has(got.out, "redlock_leases 0\n"));  // before it asked for the lock
-    CHECK(got.out.ends_with("# EOF\n"));
+    CHECK(has(got.out, "\n# TYPE redlock_node_votes gauge\n"));  // of the last of them
+    CHECK(got.out.ends_with("\"} 0\n"));
     const std::string last = read_file(file);
     CHECK(has(last, "redlock_acquires_total{outcome=\"granted\"} 1\n"));
     CHECK(has(last, "redlock_releases_total 1\n"));
-    CHECK(last.ends_with("# EOF\n"));
+    CHECK(has(last, "\n# TYPE redlock_node_votes gauge\n"));
+    CHECK(last.ends_with("\"} 1\n"));
     const auto lost =
         run_tool(on(nodes, {"run", "--metrics", folder / "none/m", "r", "--", "true"}));
     CHECK(lost.status == 0);
