@@ -223,6 +223,7 @@ private:
     phase phase_ = phase::waiting;
     clock::time_point kill_at_{};
     bool has_stop_signal_ = false;  // one came to redlock, not from the terminal to CMD
+    bool is_to_continue_ = false;  // CMD, in a moment
     bool has_hung_up_ = false;  // CMD, which no job control can continue
     bool owns_screen_ = false;     // CMD is, or was before a suspension, in the foreground
     bool has_said_reach_ = false;  // that redlock can't signal CMD
@@ -490,6 +491,8 @@ void runner::on_child() {
 }
 
 void runner::on_child_stopped() {
+    // It stopped before redlock was continued: the second process of its group is seen later.
+    if (is_to_continue_) return;
     const int signal = child_.stop_signal();
     const bool wants_screen = wants_terminal(signal);
     if (wants_screen && (terminal_.is_ours() || terminal_.is_with(child_.pid()))) {
@@ -525,9 +528,11 @@ void runner::suspend(int signal, bool whole_job) {
 
 // A signal that came while redlock was stopped reaches CMD first: timeout(1) sends TERM, then CONT.
 void runner::continue_command() {
+    is_to_continue_ = true;
     timer_.expires_after(look_again);
     timer_.async_wait([this](error_code ec) {
         if (ec || phase_ != phase::running) return;
+        is_to_continue_ = false;
         if (is_over()) return;  // on_lost is due, and kills it as it sleeps
         if (owns_screen_ && terminal_.is_ours()) terminal_.hand_to(child_.pid());
         watchdog_.start_again();
