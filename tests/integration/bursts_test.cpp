@@ -24,18 +24,18 @@ using namespace redlock::testing;
 
 namespace {
 
-struct tally {
+struct burst_outcomes {
     int without_winner = 0;
     int with_two = 0;
     std::uint64_t retries = 0;
 };
 
 // Each client is a thread. Who gets the lock keeps it until all others have ended.
-tally burst(cluster& nodes, bool fencing, std::size_t clients, int bursts) {
+burst_outcomes burst(cluster& nodes, bool fencing, std::size_t clients, int bursts) {
     std::barrier together(static_cast<std::ptrdiff_t>(clients));
     std::atomic<int> winners = 0;
     std::atomic<std::uint64_t> retries = 0;
-    tally out;
+    burst_outcomes out;
     std::vector<std::thread> all;
     for (std::size_t i = 0; i < clients; ++i) {
         all.emplace_back([&, i] {
@@ -76,7 +76,7 @@ TEST_CASE("of clients that try at the same instant one gets the lock", "[threads
     const bool fencing = GENERATE(true, false);
     const bool is_one_dead = GENERATE(false, true);
     if (is_one_dead) nodes.kill(0);
-    const tally seen = burst(nodes, fencing, 8, bursts);
+    const burst_outcomes seen = burst(nodes, fencing, 8, bursts);
     std::printf("    %zu nodes%s, %s: %d of %d bursts without a winner, %llu tries again\n",
                 nodes.size(), is_one_dead ? ", one dead" : "", fencing ? "fenced" : "plain",
                 seen.without_winner, bursts, static_cast<unsigned long long>(seen.retries));
