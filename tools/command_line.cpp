@@ -12,6 +12,7 @@
 #include <redlock/detail/nearest.hpp>
 #include <redlock/detail/waiting_time.hpp>
 #include <redlock/options.hpp>
+#include <redlock/run_record.hpp>
 #include <redlock/version.hpp>
 
 #include <CLI/CLI.hpp>
@@ -259,6 +260,7 @@ private:
     extend_request extending_;
     release_request releasing_;
     inspect_request inspecting_;
+    last_request recalling_;
     list_request listing_;
     watch_request watching_;
     doctor_request examining_;
@@ -412,6 +414,14 @@ void parser::add_run() {
              "Time in which to end CMD when the lease is lost; without: a quarter of the ttl or of "
              "--max-hold, at most 2s");
     run_->add_flag("--no-renew", running_.lease.no_renew, "Let the lease end after one ttl");
+    duration(*run_, "--record", running_.record,
+             "Note on the nodes when the run began and how it ended, and keep that for this time, "
+             "such as 30d: redlock last shows it");
+    run_->add_option("--retry-on-failure", running_.retries,
+                     "With --min-hold and --record: a CMD that fails keeps nobody out, at most N "
+                     "times in the time of --min-hold")
+        ->type_name("N")
+        ->check(CLI::Range(0, static_cast<int>(most_runs)));
     file(*run_, "--metrics", running_.metrics_file,
          "Write metrics in Prometheus' text form here, every 10s and at the end");
     conflict_status(*run_, running_.contended_status,
@@ -453,6 +463,11 @@ void parser::add_looks() {
         "Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.",
         inspecting_, tool::inspect)
         .add_option("RESOURCE", inspecting_.resource, "What to look at")
+        ->required();
+    add("last", "Show the runs that run --record noted",
+        "Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.", recalling_,
+        tool::last)
+        .add_option("RESOURCE", recalling_.resource, "Whose runs")
         ->required();
     CLI::App& list =
         add("list", "Show what is held, one line or object each", about_list, listing_, tool::list);

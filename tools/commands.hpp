@@ -27,6 +27,8 @@ struct run_request : node_request {
     int contended_status = 120;          // the exit status in place of `contended`
     bool quiet = false;                  // says nothing of a lock that another holder has
     std::optional<std::chrono::milliseconds> watchdog{};  // the longest time without a sign of CMD
+    std::optional<std::chrono::milliseconds> record{};  // so long the nodes know of the run
+    std::optional<unsigned> retries{};  // of runs that failed, in the time of --min-hold
     std::vector<std::string> command;
 };
 
@@ -70,6 +72,13 @@ struct inspect_request : node_request {
 
 /// The exit status: 0 when a quorum of nodes answered.
 int inspect(const inspect_request& request);
+
+struct last_request : node_request {
+    std::string resource;
+};
+
+/// The exit status: 0 when a quorum of nodes answered, whatever is on record.
+int last(const last_request& request);
 
 struct list_request : node_request {
     std::string prefix;

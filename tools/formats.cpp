@@ -27,7 +27,8 @@ struct unit {
     std::string_view name;
     std::int64_t ms;
 };
-constexpr std::array<unit, 4> units{{{"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}, {"ms", 1}}};
+constexpr std::array<unit, 5> units{
+    {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}, {"ms", 1}}};
 
 // What is counted in nanoseconds later must fit there, too.
 constexpr std::int64_t longest_ms = std::numeric_limits<std::int64_t>::max() / 1'000'000 / 4;

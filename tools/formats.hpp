@@ -4,14 +4,17 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace redlock::tool {
 
-/// Reads numbers with units, ms, s, m or h, and adds them up: "10s", "0.5s", "1m30s", "1 m 30 s".
+/// Reads numbers with units, ms, s, m, h or d, and adds up: "10s", "0.5s", "1m30s", "1 m 30 s".
 /// Returns what is wrong and what would be right; empty when it was read.
 std::string parse_duration(std::string_view text, std::chrono::milliseconds& out);
 
@@ -40,6 +43,23 @@ struct fitting {
 /// As many characters of `raw` as take `columns` at most, escaped as `printable` does: no character
 /// and no escape is cut in two.
 fitting fit(std::string_view raw, std::size_t columns);
+
+/// Appends rows, with columns as wide as their widest field.
+template <std::size_t N>
+void add_rows(std::string& out, const std::vector<std::array<std::string, N>>& rows) {
+    std::array<std::size_t, N> widths{};
+    for (const auto& row : rows) {
+        for (std::size_t i = 0; i < N; ++i) widths[i] = std::max(widths[i], width(row[i]));
+    }
+    for (const auto& row : rows) {
+        std::string line;
+        for (std::size_t i = 0; i < N; ++i) {
+            line += row[i] + std::string(widths[i] - width(row[i]) + 2, ' ');
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        out += line + "\n";
+    }
+}
 
 /// Keeps the members of an object in the order in which they were added.
 using json_value = nlohmann::ordered_json;

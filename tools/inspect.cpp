@@ -52,23 +52,6 @@ std::string owners(const node_state& node) {
     return node.owner.empty() ? "-" : shown(node.owner);
 }
 
-// Columns as wide as their widest field.
-template <std::size_t N>
-void add_rows(std::string& out, const std::vector<std::array<std::string, N>>& rows) {
-    std::array<std::size_t, N> widths{};
-    for (const auto& row : rows) {
-        for (std::size_t i = 0; i < N; ++i) widths[i] = std::max(widths[i], width(row[i]));
-    }
-    for (const auto& row : rows) {
-        std::string line;
-        for (std::size_t i = 0; i < N; ++i) {
-            line += row[i] + std::string(widths[i] - width(row[i]) + 2, ' ');
-        }
-        line.erase(line.find_last_not_of(' ') + 1);
-        out += line + "\n";
-    }
-}
-
 std::string left(const slot_state& slot) {
     return slot.valid_for.count() < 0 ? "no expiry" : seconds_text(slot.valid_for);
 }

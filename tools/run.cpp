@@ -16,6 +16,7 @@
 #include <redlock/detail/shown_of.hpp>
 #include <redlock/event.hpp>
 #include <redlock/resource_state.hpp>
+#include <redlock/run_record.hpp>
 #include <redlock/stats.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -149,8 +150,15 @@ constexpr auto longest_death = 5s;
 constexpr auto longest_line = 100ms;
 constexpr auto between_tries = 250ms;
 constexpr auto between_metrics = 10s;
+constexpr std::size_t shown_of_owner = 8;  // enough to tell runs apart, and too little to release
 
 // Whether a process in the background was stopped since it used the terminal.
+std::string host_name() {
+    std::array<char, 256> host{};
+    ::gethostname(host.data(), host.size() - 1);
+    return host.data();
+}
+
 bool wants_terminal(int signal) { return signal == SIGTTIN || signal == SIGTTOU; }
 
 class runner {
@@ -160,7 +168,7 @@ public:
     int run();
 
 private:
-    enum class phase { waiting, running, stopping, releasing, over };
+    enum class phase { waiting, running, stopping, releasing, noting, over };
 
     client_options observed(client_options options);
     void observe(const event& e);
@@ -169,6 +177,10 @@ private:
     void look_at(std::size_t which);
     void say_the_rest();
     void write_metrics();
+    std::string success_metrics() const;
+    void note_run();
+    void noted(const std::string& resource, error_code ec, const std::vector<run_record>& runs);
+    bool gives_period_back() const;
     void await_signal();
     void on_signal(int signal);
     void on_acquired(error_code ec, lease got);
@@ -193,6 +205,7 @@ private:
     void on_released(error_code ec);
     void free_kept(std::size_t which);
     void finish(int status);
+    void end();
     std::string nodes_down() const;
     bool is_over() const { return clock::now() >= lease_.valid_until(); }
     std::string name() const { return quoted(request_.resources); }
@@ -213,6 +226,11 @@ private:
     asio::steady_timer rest_timer_{context_};  // for what standard error did not take
     asio::steady_timer metrics_timer_{context_};
     bool metrics_failed_ = false;
+    run_record run_;  // without an id until CMD was started
+    std::size_t open_notes_ = 0;
+    std::optional<error_code> released_;  // while notes are open that it hangs on
+    unsigned failures_before_ = 0;  // in the time of --min-hold
+    std::map<std::string, std::chrono::system_clock::time_point> last_successes_;  // by resource
     watchdog watchdog_{context_, request_.watchdog};
     asio::cancellation_signal give_up_;
     first_contact contact_{options_};
@@ -280,7 +298,7 @@ void runner::observe(const event& e) {
 // once, and CMD goes on.
 void runner::write_metrics() {
     if (request_.metrics_file.empty()) return;
-    const auto text = prometheus_text(client_.stats());
+    const auto text = prometheus_text(client_.stats()) + success_metrics();
     const auto failed = replace_file(request_.metrics_file, text, readers::all);
     if (!failed.empty() && !std::exchange(metrics_failed_, true)) {
         complain("--metrics " + failed + ": name a file in a directory that can be written");
@@ -289,6 +307,24 @@ void runner::write_metrics() {
     metrics_timer_.async_wait([this](error_code ec) {
         if (!ec && phase_ != phase::over) write_metrics();
     });
+}
+
+// Of each resource the latest run that ended with 0; nothing where none is known of.
+std::string runner::success_metrics() const {
+    if (last_successes_.empty()) return {};
+    const std::string metric = "redlock_run_last_success_timestamp";
+    std::string out = "# HELP " + metric + " When a run on record last ended with 0.\n# TYPE " +
+                      metric + " gauge\n";
+    for (const auto& [resource, at] : last_successes_) {
+        std::string label;
+        for (const char c : redacted(resource)) {
+            if (c == '\\' || c == '"') label += '\\';
+            label += c == '\n' ? "\\n" : std::string(1, c);
+        }
+        const auto s = std::chrono::floor<std::chrono::seconds>(at.time_since_epoch()).count();
+        out += metric + "{resource=\"" + label + "\"} " + std::to_string(s) + "\n";
+    }
+    return out;
 }
 
 void runner::say_the_rest() {
@@ -404,6 +440,7 @@ void runner::on_signal(int signal) {
             return forward(signal);
         case phase::stopping: return wants_terminal(signal) ? void() : child_.send(signal);
         case phase::releasing:
+        case phase::noting:
         case phase::over: return;
     }
 }
@@ -470,6 +507,12 @@ void runner::start_command() {
     try {
         child_.start(request_.command, variables, owns_screen_);
         watchdog_.start(signs_, [this] { on_silence(); });
+        run_ = {.id = owner_.substr(0, shown_of_owner) + "-" + std::to_string(lease_.fence()),
+                .start = std::chrono::system_clock::now(),
+                .host = host_name(),
+                .pid = child_.pid(),
+                .fence = lease_.fence()};
+        note_run();
     } catch (const std::system_error& e) {
         complain(std::string("CMD can't be started: ") + e.what());
         status_ = own_failure;
@@ -667,7 +710,14 @@ void runner::release() {
     });
 }
 
-// CMD did not begin, so nothing is kept for --min-hold: another machine may have what it needs.
+// Of a CMD that failed, where it may be tried again.
+bool runner::gives_period_back() const {
+    return request_.retries && status_ != success && status_ != lease_lost &&
+           failures_before_ < *request_.retries;
+}
+
+// CMD did not begin, or failed, so nothing is kept for --min-hold: another machine may have what it
+// needs.
 void runner::free_kept(std::size_t which) {
     if (phase_ != phase::releasing) return;
     if (which == request_.resources.size()) return finish(status_);
@@ -679,6 +729,10 @@ void runner::free_kept(std::size_t which) {
 }
 
 void runner::on_released(error_code ec) {
+    if (request_.retries && open_notes_ > 0) {  // which tell how often it failed
+        released_ = ec;
+        return;
+    }
     if (ec == errc::not_held && status_ != own_failure && status_ != lease_lost) {
         complain("the lease of " + name() +
                  " was gone from a quorum of nodes before CMD ended, "
@@ -691,7 +745,7 @@ void runner::on_released(error_code ec) {
         complain("the release of " + name() + " reached no quorum of nodes" + nodes_down() +
                  "; the lock is free at the latest when its ttl" +
                  (terms_.min_hold > 0ms ? " and --min-hold are over" : " is over"));
-    } else if (terms_.min_hold > 0ms && child_.exec_error() != 0) {
+    } else if (terms_.min_hold > 0ms && (child_.exec_error() != 0 || gives_period_back())) {
         timer_.expires_after(longest_answer(options_) + options_.connect_timeout);
         timer_.async_wait([this](error_code why) {
             if (!why && phase_ == phase::releasing) finish(status_);
@@ -701,9 +755,59 @@ void runner::on_released(error_code ec) {
     finish(status_);
 }
 
+// At the beginning and at the end of CMD, for each resource. The lock hangs on none of it.
+void runner::note_run() {
+    if (!request_.record) return;
+    for (const std::string& one : request_.resources) {
+        ++open_notes_;
+        client_.async_record_run(
+            one, run_, *request_.record,
+            [this, one](error_code ec, const std::vector<run_record>& runs) {
+                --open_notes_;
+                noted(one, ec, runs);
+                if (open_notes_ > 0) return;
+                if (phase_ == phase::noting) end();
+                if (phase_ == phase::releasing && released_) on_released(*released_);
+            });
+    }
+}
+
+void runner::noted(const std::string& resource, error_code ec,
+                   const std::vector<run_record>& runs) {
+    if (ec && phase_ == phase::noting) {
+        complain("the end of this run of '" + resource +
+                 "' is not on record on a quorum of nodes: " + ec.message() + nodes_down());
+    }
+    unsigned failures = 0;
+    auto& latest = last_successes_[resource];
+    for (const run_record& run : runs) {
+        if (!run.end) continue;
+        if (run.status == success) latest = std::max(latest, *run.end);
+        const bool is_recent = run_.start - run.start < terms_.min_hold;
+        if (run.status != success && is_recent && run.id != run_.id) ++failures;
+    }
+    if (latest == decltype(run_.start)()) last_successes_.erase(resource);
+    failures_before_ = std::max(failures_before_, failures);
+}
+
+// What does not answer in time is not waited for.
 void runner::finish(int status) {
     status_ = status;
-    says_.ended(status);
+    if (!request_.record || run_.id.empty()) return end();
+    run_.end = std::chrono::system_clock::now();
+    run_.status = status;
+    run_.signal = child_.death_signal();
+    run_.is_lost = status == lease_lost;
+    phase_ = phase::noting;
+    note_run();
+    timer_.expires_after(longest_answer(options_) + options_.connect_timeout);
+    timer_.async_wait([this](error_code ec) {
+        if (!ec && phase_ == phase::noting) end();
+    });
+}
+
+void runner::end() {
+    says_.ended(status_);
     phase_ = phase::over;
     signals_.cancel();
     job_.close();
@@ -737,6 +841,11 @@ int run(const run_request& request, const inherited_signals& given) {
     }
     acquire_options terms;
     if (const auto why = settle(request.lease, found, terms); !why.empty()) fail(why);
+    if (request.record && *request.record <= 0ms) fail("--record must be longer than 0");
+    const bool is_recorded_so_long = request.record.value_or(0ms) >= terms.min_hold;
+    if (request.retries && (terms.min_hold <= 0ms || !is_recorded_so_long)) {
+        fail("--retry-on-failure needs --min-hold, and a --record that is not shorter");
+    }
     if (const auto status = run_under_outer_lock(request, found, given)) return *status;
     return runner(request, found, terms, given).run();
 }

@@ -82,6 +82,19 @@ auto client::async_list(std::string prefix, T&& token) {
         detail::initiate<&detail::start_list>{impl_}, token, std::move(prefix));
 }
 
+/// The runs under a resource that `async_record_run` noted, from the latest start on: of each run
+/// the most that a node knows. It costs a node one GET.
+///
+/// **Completion.** When every node has answered or failed.
+/// **Leaves behind.** Nothing.
+/// **Errors.** `no_quorum`: fewer than a quorum of nodes answered. Then the runs are those that the
+/// others know of.
+template <detail::token_for<void(error_code, std::vector<run_record>)> T>
+auto client::async_last_runs(std::string resource, T&& token) {
+    return boost::asio::async_initiate<T, void(error_code, std::vector<run_record>)>(
+        detail::initiate<&detail::start_last_runs>{impl_}, token, std::move(resource));
+}
+
 /// Asks every node for what an operator should know of it: whether it votes, how it keeps its
 /// data, its clock, its memory, the rights of this user. `node_report::findings` names what is
 /// wrong, and what to do about it. It tries what a lock needs: it writes and deletes a key of

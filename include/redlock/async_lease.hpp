@@ -102,4 +102,18 @@ auto client::async_lost(const lease& held, T&& token) {
         detail::initiate<&detail::start_lost>{impl_}, token, detail::access::state(held));
 }
 
+/// Calls `close()`; completes when the last connection is closed, also after the destructor.
+///
+/// **Completion.** Success: at least a quorum of nodes answered every release; on the other
+/// nodes, which events name, keys may remain until their ttl ends. A further call completes
+/// together with the first, or at once, as that did; it succeeds if the client was moved from.
+/// **Cancellation.** The client goes on closing in the background.
+/// **Errors.** `no_quorum`: fewer nodes answered every release; locks may stay taken until the
+/// ttl of their keys ends. `client_closed` only if the execution context was destroyed.
+template <detail::token_for<void(error_code)> T>
+auto client::async_close(T&& token) {
+    return boost::asio::async_initiate<T, void(error_code)>(
+        detail::initiate<&detail::start_close>{impl_}, token);
+}
+
 }  // namespace redlock

@@ -1,4 +1,5 @@
-// What an operator does through a client: revoke, declare nodes new, end a change of their list.
+// What an operator does through a client: revoke, declare nodes new, end a change of their list,
+// note a run.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -38,6 +39,28 @@ template <detail::token_for<void(error_code, revocation)> T>
 auto client::async_revoke(const resource_state& shown, T&& token) {
     return boost::asio::async_initiate<T, void(error_code, revocation)>(
         detail::initiate<&detail::start_revoke>{impl_}, token, shown);
+}
+
+/// Notes a run under a resource on every node, as `redlock run --record` does when a command begins
+/// and when it ends. It takes the place of the run with the same `run_record::id`, so a run that
+/// never ended shows as such. A best effort: it is part of no guarantee, and no lock looks at it.
+///
+/// The nodes keep the last 20 runs of a resource, all of them for `keep` from now on, or for as
+/// long as another run wanted. Of `id` and `host` the first 64 bytes count, and what is no visible
+/// ASCII becomes `_`. `run` is copied during the call. It can't be a temporary: g++ 12 destroys one
+/// twice if it stands in a `co_await` expression.
+///
+/// **Completion.** When every node has answered or failed, with the runs on record, as of
+/// `async_last_runs`.
+/// **Cancellation.** Any node may have noted it.
+/// **Leaves behind.** On each node that answered the string `<prefix>{resource}:last`, for `keep`.
+/// **Errors.** `no_quorum`: fewer than a quorum of nodes noted it; those that did keep it.
+/// `invalid_argument`: the resource can't be one, `id` is empty, or `keep` is not above 0.
+template <detail::token_for<void(error_code, std::vector<run_record>)> T>
+auto client::async_record_run(std::string resource, const run_record& run,
+                              std::chrono::milliseconds keep, T&& token) {
+    return boost::asio::async_initiate<T, void(error_code, std::vector<run_record>)>(
+        detail::initiate<&detail::start_record_run>{impl_}, token, std::move(resource), run, keep);
 }
 
 /// Declares that no lease granted earlier is still valid, so that the nodes vote at once. An

@@ -9,6 +9,7 @@
 #include <redlock/options.hpp>
 #include <redlock/refusal.hpp>
 #include <redlock/resource_list.hpp>
+#include <redlock/run_record.hpp>
 #include <redlock/resource_state.hpp>
 #include <redlock/result.hpp>
 #include <redlock/stats.hpp>
@@ -98,6 +99,11 @@ public:
                                  std::stop_token stop = {});
     /// The resources that begin with `prefix` and are held on a node. See `client::async_list`.
     result<std::vector<std::string>> list(std::string prefix = {});
+    /// The runs under a resource that are on record. See `client::async_last_runs`.
+    result<std::vector<run_record>> last_runs(std::string resource);
+    /// Notes a run, and returns those on record. See `client::async_record_run`.
+    result<std::vector<run_record>> record_run(std::string resource, const run_record& run,
+                                               std::chrono::milliseconds keep);
     /// Takes a resource from those that hold it, as `inspect` showed them. See
     /// `client::async_revoke`. The refusal carries one vote per node.
     [[nodiscard]] result<revocation, refusal> revoke(const resource_state& shown);

@@ -13,6 +13,7 @@
 #include <redlock/options.hpp>
 #include <redlock/resource_list.hpp>
 #include <redlock/resource_state.hpp>
+#include <redlock/run_record.hpp>
 #include <redlock/stats.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -93,20 +94,6 @@ public:
     /// after `ttl_max`, when all keys have expired; an event, `releases_given_up`, says so of each.
     void close() noexcept;
 
-    /// Calls `close()`; completes when the last connection is closed, also after the destructor.
-    ///
-    /// **Completion.** Success: at least a quorum of nodes answered every release; on the other
-    /// nodes, which events name, keys may remain until their ttl ends. A further call completes
-    /// together with the first, or at once, as that did; it succeeds if the client was moved from.
-    /// **Cancellation.** The client goes on closing in the background.
-    /// **Errors.** `no_quorum`: fewer nodes answered every release; locks may stay taken until the
-    /// ttl of their keys ends. `client_closed` only if the execution context was destroyed.
-    template <detail::token_for<void(error_code)> T = detail::default_token>
-    [[nodiscard]] auto async_close(T&& token = T{}) {
-        return boost::asio::async_initiate<T, void(error_code)>(
-            detail::initiate<&detail::start_close>{impl_}, token);
-    }
-
     /// Cancels every operation that was started earlier, as a cancellation slot does. Leases, their
     /// renewal and the connections stay.
     void cancel();
@@ -131,7 +118,7 @@ public:
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     [[nodiscard]] auto async_adopt(std::string token, T&& completion = T{});
 
-    // What a holder does with its lease: see async_lease.hpp.
+    // What a holder does with its lease, or with all of them: see async_lease.hpp.
     template <detail::token_for<void(error_code)> T = detail::default_token>
     [[nodiscard]] auto async_extend(const lease& held, std::chrono::milliseconds ttl,
                                     T&& token = T{});
@@ -141,6 +128,8 @@ public:
     [[nodiscard]] auto async_release(lease held, T&& token = T{});
     template <detail::token_for<void(error_code, loss)> T = detail::default_token>
     [[nodiscard]] auto async_lost(const lease& held, T&& token = T{});
+    template <detail::token_for<void(error_code)> T = detail::default_token>
+    [[nodiscard]] auto async_close(T&& token = T{});
 
     // A section under a lock as one call: see async_with_lock.hpp.
     template <detail::section_function F, class T = detail::section_token>
@@ -164,11 +153,20 @@ public:
     template <detail::token_for<void(error_code, std::vector<std::string>)> T =
                   detail::default_token>
     [[nodiscard]] auto async_list(std::string prefix, T&& token = T{});
+    template <detail::token_for<void(error_code, std::vector<run_record>)> T =
+                  detail::default_token>
+    [[nodiscard]] auto async_last_runs(std::string resource, T&& token = T{});
     template <detail::token_for<void(error_code, std::vector<node_report>)> T =
                   detail::default_token>
     [[nodiscard]] auto async_probe(T&& token = T{});
 
-    // What an operator does: see async_operate.hpp.
+    // What an operator does, or a program that runs others: see async_operate.hpp.
+    template <detail::token_for<void(error_code, std::vector<run_record>)> T =
+                  detail::default_token>
+    [[nodiscard]] auto async_record_run(std::string resource, const run_record& run,
+                                        std::chrono::milliseconds keep, T&& token = T{});
+    void async_record_run(std::string resource, run_record&& run, std::chrono::milliseconds keep,
+                          auto&&... token) = delete;
     template <detail::token_for<void(error_code, revocation)> T = detail::default_token>
     [[nodiscard]] auto async_revoke(const resource_state& shown, T&& token = T{});
     void async_revoke(resource_state&& shown, auto&&... token) = delete;

@@ -38,6 +38,7 @@
 #include <redlock/resource_list.hpp>
 #include <redlock/resource_state.hpp>
 #include <redlock/result.hpp>
+#include <redlock/run_record.hpp>
 #include <redlock/shared_mutex.hpp>
 #include <redlock/stats.hpp>
 #include <redlock/version.hpp>

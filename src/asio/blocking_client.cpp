@@ -265,6 +265,18 @@ result<std::vector<std::string>> blocking_client::list(std::string prefix) {
         worker_, {}, std::move(prefix)));
 }
 
+result<std::vector<run_record>> blocking_client::last_runs(std::string resource) {
+    return as_result(worker::run<&detail::start_last_runs, std::vector<run_record>>(
+        worker_, {}, std::move(resource)));
+}
+
+result<std::vector<run_record>> blocking_client::record_run(std::string resource,
+                                                            const run_record& run,
+                                                            std::chrono::milliseconds keep) {
+    return as_result(worker::run<&detail::start_record_run, std::vector<run_record>>(
+        worker_, {}, std::move(resource), run, keep));
+}
+
 result<revocation, refusal> blocking_client::revoke(const resource_state& shown) {
     auto [ec, done] = worker::run<&detail::start_revoke, revocation>(worker_, {}, shown);
     if (ec) return refusal{ec, std::move(done.votes)};

@@ -136,6 +136,17 @@ void start_list(const impl_ptr& impl, std::string prefix, list_handler handler) 
                                                                 std::move(prefix));
 }
 
+void start_last_runs(const impl_ptr& impl, std::string resource, runs_handler handler) {
+    start<completing<runs_operation, std::vector<run_record>>>(
+        impl, std::move(handler), std::move(resource), std::nullopt, std::chrono::milliseconds(0));
+}
+
+void start_record_run(const impl_ptr& impl, std::string resource, const run_record& run,
+                      std::chrono::milliseconds keep, runs_handler handler) {
+    start<completing<runs_operation, std::vector<run_record>>>(impl, std::move(handler),
+                                                               std::move(resource), run, keep);
+}
+
 void start_revoke(const impl_ptr& impl, resource_state shown, revoke_handler handler) {
     start<completing<revoke_operation, revocation>>(impl, std::move(handler), std::move(shown));
 }

@@ -1,4 +1,4 @@
-// Queries every node for the holders of a resource, or for what is held.
+// Queries every node for the holders of a resource, for what is held, or for its runs.
 // SPDX-License-Identifier: MIT
 #include "client/inspect.hpp"
 
@@ -300,6 +300,56 @@ std::vector<std::string> list_operation::take_result() {
     while (!found_.empty()) names.push_back(std::move(found_.extract(found_.begin()).value()));
     std::sort(names.begin(), names.end());
     return names;
+}
+
+error_code runs_operation::check() {
+    const bool is_valid = validate_resource(client().shared.options(), resource_).empty() &&
+                          (!noted_ || (!noted_->id.empty() && keep_ > keep_.zero()));
+    return is_valid ? error_code() : error_code(errc::invalid_argument);
+}
+
+bool runs_operation::go_on(time_point now) {
+    if (!std::exchange(has_begun_, true)) {
+        wire::request query;
+        write(query, resp::script_form::by_hash);
+        ask(0, query, client().nodes.all(), now);
+        return true;
+    }
+    std::sort(result_.begin(), result_.end(), [](const run_record& one, const run_record& other) {
+        return one.start != other.start ? one.start > other.start : one.id < other.id;
+    });
+    const bool is_enough = client().shared.lists().is_quorum(answered_);
+    end(is_enough ? error_code() : error_code(errc::no_quorum));
+    return false;
+}
+
+void runs_operation::write(wire::request& out, resp::script_form form) const {
+    const std::string& prefix = client().shared.options().key_prefix;
+    wire::write_runs(out.words, form, prefix + resource_, prefix, noted_, keep_);
+}
+
+bool runs_operation::write_again(std::size_t, std::uint32_t, wire::request& out,
+                                 time_point) const {
+    write(out, resp::script_form::whole);
+    return true;
+}
+
+void runs_operation::read(std::size_t node, std::uint32_t, const resp::reply& reply, time_point) {
+    auto runs = wire::read_runs(reply);
+    if (!runs) return;
+    answered_.insert(node);
+    for (run_record& run : *runs) note(std::move(run));
+}
+
+// A node that was down when a run ended knows of its start alone.
+void runs_operation::note(run_record run) {
+    const auto known = std::find_if(result_.begin(), result_.end(),
+                                    [&](const run_record& one) { return one.id == run.id; });
+    if (known == result_.end()) {
+        result_.push_back(std::move(run));
+    } else if (run.end && !known->end) {
+        *known = std::move(run);
+    }
 }
 
 }  // namespace redlock::detail

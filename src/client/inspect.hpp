@@ -1,4 +1,5 @@
-// Queries every node for the holders of a resource, or for what is held; takes nothing.
+// Queries every node for the holders of a resource, for what is held, or for its runs; takes
+// nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -7,11 +8,14 @@
 #include "wire/questions.hpp"
 
 #include <redlock/resource_state.hpp>
+#include <redlock/run_record.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -99,6 +103,32 @@ private:
     node_mask unused_{};  // that were not read
     bool has_begun_ = false;
     node_mask complete_;  // nodes that have named all
+};
+
+/// Notes a run on every node, or none. Completes with those on record, from the latest start on.
+class runs_operation : public node_survey<std::vector<run_record>> {
+public:
+    /// `noted` is kept for `keep` at least.
+    runs_operation(std::string resource, std::optional<run_record> noted,
+                   std::chrono::milliseconds keep)
+        : resource_(std::move(resource)), noted_(std::move(noted)), keep_(keep) {}
+
+private:
+    error_code check() final;
+    bool go_on(time_point now) final;
+    void read(std::size_t node, std::uint32_t question, const resp::reply& reply,
+              time_point now) final;
+    void failed(std::size_t, std::uint32_t, const wire::failure&, time_point) final {}
+    bool write_again(std::size_t node, std::uint32_t question, wire::request& out,
+                     time_point now) const final;
+    void write(wire::request& out, resp::script_form form) const;
+    void note(run_record run);
+
+    std::string resource_;
+    std::optional<run_record> noted_;
+    std::chrono::milliseconds keep_;
+    node_mask answered_;
+    bool has_begun_ = false;
 };
 
 }  // namespace redlock::detail

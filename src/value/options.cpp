@@ -21,8 +21,8 @@ namespace redlock::detail {
 
 namespace {
 
-constexpr std::string_view endings[key_roles] = {"",        "}:fence",   "}:queue", "}:readers",
-                                                 "}:slots", "}:revoked"};
+constexpr std::string_view endings[key_roles] = {
+    "", "}:fence", "}:queue", "}:readers", "}:slots", "}:revoked", "}:last"};
 
 }  // namespace
 

@@ -95,8 +95,8 @@ struct slot_number {
 namespace redlock::detail {
 
 /// What a key is, by its name. The key of a lock is all that is none of the others.
-enum class key_role : std::uint8_t { lock, fence, queue, readers, slots, revoked };
-inline constexpr std::size_t key_roles = 6;
+enum class key_role : std::uint8_t { lock, fence, queue, readers, slots, revoked, last };
+inline constexpr std::size_t key_roles = 7;
 
 /// With what their names end, from the brace on.
 std::string_view ending_of(key_role role) noexcept;

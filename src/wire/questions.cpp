@@ -1,4 +1,4 @@
-// Requests that read a resource for people and observers, or revoke it.
+// Requests that read a resource for people and observers, note a run under it, or revoke it.
 // SPDX-License-Identifier: MIT
 #include "wire/questions.hpp"
 
@@ -141,6 +141,92 @@ std::vector<std::string> texts(const resp::reply& reply) {
 }
 
 }  // namespace
+
+namespace {
+
+// A word may hold neither spaces nor line ends.
+std::string as_word(std::string_view text) {
+    constexpr std::size_t longest = 64;
+    std::string out(text.substr(0, longest));
+    std::replace_if(out.begin(), out.end(), [](char c) { return c <= ' ' || c > '~'; }, '_');
+    return out;
+}
+
+std::string since_1970(std::chrono::system_clock::time_point at) {
+    return std::to_string(
+        std::chrono::floor<std::chrono::milliseconds>(at.time_since_epoch()).count());
+}
+
+std::string line_of(const run_record& run) {
+    std::string out = as_word(run.id) + " start=" + since_1970(run.start);
+    if (run.end) out += " end=" + since_1970(*run.end);
+    if (!run.host.empty()) out += " host=" + as_word(run.host);
+    const auto add = [&out](std::string_view name, auto number) {
+        if (number != 0) out.append(" ").append(name).append("=").append(std::to_string(number));
+    };
+    add("pid", run.pid);
+    add("fence", run.fence);
+    add("status", run.status);
+    add("signal", run.signal);
+    add("lost", run.is_lost ? 1 : 0);
+    return out;
+}
+
+// Words that a later version writes are passed over.
+std::optional<run_record> run_of(std::string_view line) {
+    const auto next = [&line] {
+        const std::string_view word = line.substr(0, line.find(' '));
+        line.remove_prefix(std::min(word.size() + 1, line.size()));
+        return word;
+    };
+    run_record out;
+    out.id = next();
+    bool has_start = false;
+    while (!line.empty()) {
+        const std::string_view word = next();
+        const std::size_t sign = word.find('=');
+        if (sign == word.npos) continue;
+        const std::string_view name = word.substr(0, sign);
+        const std::string_view value = word.substr(sign + 1);
+        if (name == "host") out.host = value;
+        const auto number = read_whole<std::int64_t>(value);
+        if (!number) continue;
+        const std::chrono::system_clock::time_point at{std::chrono::milliseconds(*number)};
+        if (name == "start") out.start = at;
+        has_start = has_start || name == "start";
+        if (name == "end") out.end = at;
+        if (name == "pid") out.pid = *number;
+        if (name == "fence" && *number > 0) out.fence = static_cast<std::uint64_t>(*number);
+        if (name == "status") out.status = static_cast<int>(*number);
+        if (name == "signal") out.signal = static_cast<int>(*number);
+        if (name == "lost") out.is_lost = *number != 0;
+    }
+    return has_start && !out.id.empty() ? std::optional(std::move(out)) : std::nullopt;
+}
+
+}  // namespace
+
+void write_runs(std::string& out, resp::script_form form, std::string_view key,
+                std::string_view key_prefix, const std::optional<run_record>& noted,
+                std::chrono::milliseconds keep) {
+    const companion_key last = last_of(key_prefix, key);
+    if (!noted) return resp::append_command(out, {"GET", last});
+    const std::string line = line_of(*noted);
+    resp::append_command(out, {verb(form), body(form, resp::runs()), "1", last, line,
+                               as_word(noted->id), decimal(keep.count()), decimal(most_runs)});
+}
+
+std::optional<std::vector<run_record>> read_runs(const resp::reply& reply) {
+    std::vector<run_record> out;
+    if (reply.type() == resp::reply_type::nil) return out;
+    if (reply.type() != resp::reply_type::string) return std::nullopt;
+    for (std::string_view text = reply.text(); !text.empty() && out.size() < most_runs;) {
+        const std::string_view line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(line.size() + 1, text.size()));
+        if (auto run = run_of(line)) out.push_back(*std::move(run));
+    }
+    return out;
+}
 
 void write_revocation(std::string& out, resp::script_form form, const revocation_request& what) {
     const std::string_view resource_key = what.slot ? without_slot(what.key) : what.key;

@@ -1,4 +1,4 @@
-// Requests that read a resource for people and observers, or revoke it.
+// Requests that read a resource for people and observers, note a run under it, or revoke it.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -7,6 +7,9 @@
 #include "wire/resp/command.hpp"
 #include "wire/resp/reply.hpp"
 
+#include <redlock/run_record.hpp>
+
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -71,6 +74,15 @@ struct queue_answer {
 /// `now_ms`: of the node's clock.
 queue_answer read_queue(const resp::reply& waiting, std::string_view client_id,
                         std::int64_t now_ms);
+
+/// See seldom/runs.lua. Without `noted` the record is only read; with it, it is kept for `keep` at
+/// least.
+void write_runs(std::string& out, resp::script_form form, std::string_view key,
+                std::string_view key_prefix, const std::optional<run_record>& noted,
+                std::chrono::milliseconds keep);
+/// In the order in which they were noted; what is no run is left out. Nothing where it is no
+/// answer.
+std::optional<std::vector<run_record>> read_runs(const resp::reply& reply);
 
 /// One key of one node; see revoke.lua.
 struct revocation_request {

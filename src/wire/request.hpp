@@ -153,6 +153,10 @@ inline companion_key slots_of(std::string_view key_prefix, std::string_view key)
 inline companion_key revoked_of(std::string_view key_prefix, std::string_view key) {
     return {key_prefix, key, "revoked"};
 }
+/// Where the last runs under a lock are on record.
+inline companion_key last_of(std::string_view key_prefix, std::string_view key) {
+    return {key_prefix, key, "last"};
+}
 /// What the key of a slot ends with.
 inline std::string slot_suffix(std::size_t slot) { return '#' + std::to_string(slot); }
 /// The key of a resource, or of one of its slots.

@@ -12,6 +12,7 @@
 #include <redlock/node_report.hpp>
 #include <redlock/options.hpp>
 #include <redlock/resource_list.hpp>
+#include <redlock/run_record.hpp>
 #include <redlock/resource_state.hpp>
 
 #include <boost/asio/any_completion_handler.hpp>
@@ -46,6 +47,7 @@ using lost_handler = asio::any_completion_handler<void(error_code, loss)>;
 using votes_handler = asio::any_completion_handler<void(error_code, std::vector<node_vote>)>;
 using inspect_handler = asio::any_completion_handler<void(error_code, resource_state)>;
 using list_handler = asio::any_completion_handler<void(error_code, std::vector<std::string>)>;
+using runs_handler = asio::any_completion_handler<void(error_code, std::vector<run_record>)>;
 using revoke_handler = asio::any_completion_handler<void(error_code, revocation)>;
 using commit_handler = asio::any_completion_handler<void(error_code, commit_report)>;
 using probe_handler = asio::any_completion_handler<void(error_code, std::vector<node_report>)>;
@@ -72,6 +74,11 @@ REDLOCK_EXPORT void start_inspect(const impl_ptr& impl, std::string resource,
 REDLOCK_EXPORT void start_watch(const impl_ptr& impl, std::string resource, resource_state last,
                                 inspect_handler handler);
 REDLOCK_EXPORT void start_list(const impl_ptr& impl, std::string prefix, list_handler handler);
+REDLOCK_EXPORT void start_last_runs(const impl_ptr& impl, std::string resource,
+                                    runs_handler handler);
+REDLOCK_EXPORT void start_record_run(const impl_ptr& impl, std::string resource,
+                                     const run_record& run, std::chrono::milliseconds keep,
+                                     runs_handler handler);
 REDLOCK_EXPORT void start_revoke(const impl_ptr& impl, resource_state shown,
                                  revoke_handler handler);
 REDLOCK_EXPORT void start_commit(const impl_ptr& impl, const commit_options& how,

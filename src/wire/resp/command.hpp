@@ -36,6 +36,7 @@ const script& plain() noexcept;
 const script& record() noexcept;
 const script& requests() noexcept;
 const script& revoke() noexcept;
+const script& runs() noexcept;
 const script& wait() noexcept;
 
 /// How a script is called: by its SHA1, or with its whole text on a node that may have lost it.

@@ -110,15 +110,18 @@ TEST_CASE("a completion token may ask each initiation for the client's executor"
     const resource_state nothing;
     c.async_watch("", nothing, timed{1h, note});
     c.async_list("", timed{10ms, note});
+    c.async_last_runs("", timed{1h, note});
+    const run_record run;
+    c.async_record_run("r", run, 1s, timed{1h, note});
     c.async_revoke(nothing, timed{1h, note});
     c.async_probe(timed{10ms, note});
     c.async_init(timed{1h, note});
     c.async_commit(timed{1h, note});
     c.async_adopt("", timed{1h, note});
-    while (outcomes.size() < 12 && context.run_one() != 0) {}
+    while (outcomes.size() < 14 && context.run_one() != 0) {}
     c.async_close(timed{1h, note});
     context.run();
-    CHECK(outcomes.size() == 13);
+    CHECK(outcomes.size() == 15);
 }
 
 TEST_CASE("a client needs an executor") {

@@ -571,6 +571,50 @@ TEST_CASE("a look has 16 digits for each key") {
     }
 }
 
+TEST_CASE("the lines of runs are read, and words of a later version passed over") {
+    const auto runs_of = [](const std::string& text) {
+        const std::string bytes = "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+        return with_reply(bytes, [](const resp::reply& r) { return wire::read_runs(r); });
+    };
+    const std::chrono::system_clock::time_point began{1'000ms};
+    const auto read = runs_of("b start=1000\n"
+                              "no_start end=5\n"
+                              "a later=x start=1000 end=1000 host=h pid=7 fence=9 status=137 signal=9 "
+                              "lost=1 pid=\n");
+    REQUIRE(read.has_value());
+    REQUIRE(read->size() == 2);
+    CHECK(read->front().id == "b");
+    CHECK_FALSE(read->front().end.has_value());
+    const run_record& ended = read->back();
+    CHECK(ended.start == began);
+    CHECK(ended.end == began);  // it took less than a millisecond
+    CHECK(ended.host == "h");
+    CHECK(ended.pid == 7);
+    CHECK(ended.fence == 9);
+    CHECK(ended.status == 137);
+    CHECK(ended.signal == 9);
+    CHECK(ended.is_lost);
+    CHECK(runs_of("")->empty());
+    CHECK(with_reply("$-1\r\n", [](const resp::reply& r) { return wire::read_runs(r); })->empty());
+    CHECK_FALSE(with_reply("*0\r\n", [](const resp::reply& r) { return wire::read_runs(r); }));
+}
+
+TEST_CASE("a run is written as one line of visible words") {
+    run_record run{.id = "a b\nc", .start = std::chrono::system_clock::time_point(5ms)};
+    run.end = run.start + 2ms;
+    run.host = "m\xc3\xa9 " + std::string(100, 'x');
+    run.status = 3;
+    std::string out;
+    wire::write_runs(out, resp::script_form::by_hash, "lock:r", "lock:", run, 30s);
+    CHECK(out.find("{lock:r}:last") != out.npos);
+    CHECK(out.find("a_b_c start=5 end=7 host=m___" + std::string(60, 'x') + " status=3\r\n") !=
+          out.npos);
+    CHECK(out.find("\r\n30000\r\n") != out.npos);
+    out.clear();
+    wire::write_runs(out, resp::script_form::by_hash, "lock:r", "lock:", std::nullopt, 0ms);
+    CHECK(out == "*2\r\n$3\r\nGET\r\n$18\r\nlock:{lock:r}:last\r\n");
+}
+
 TEST_CASE("a look names the keys as arguments, so that it needs no right to write them") {
     std::string out;
     const std::vector<std::string_view> keys{"p:a", "p:b"};

@@ -1,0 +1,177 @@
+// Runs on record: what `run --record` notes on real servers, and `last` shows.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/run.hpp"
+#include "support/waiting.hpp"
+#include "tool_call.hpp"
+#include "tool_process.hpp"
+
+#include <redlock/blocking_client.hpp>
+#include <redlock/run_record.hpp>
+
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string key = "{r}:last";
+
+call_words call(const cluster& nodes, call_words words) {
+    words.insert(words.begin() + 1, {"--config", nodes.config()});
+    return words;
+}
+
+// One text for each run, the latest first.
+std::vector<std::string> runs_of(cluster& nodes, const std::string& resource = "r") {
+    const auto got = outcome_of(call(nodes, {"last", "--json", resource}));
+    REQUIRE(got.status == 0);
+    std::vector<std::string> out;
+    for (std::size_t at = got.out.find("{\"id\""); at != got.out.npos;) {
+        const std::size_t end = got.out.find('}', at);
+        out.push_back(got.out.substr(at, end - at));
+        at = got.out.find("{\"id\"", end);
+    }
+    return out;
+}
+
+// What stands behind a name, up to the next comma.
+std::string member(const std::string& run, const std::string& name) {
+    const std::size_t at = run.find("\"" + name + "\":");
+    REQUIRE(at != run.npos);
+    const std::size_t from = at + name.size() + 3;
+    return run.substr(from, run.find(',', from) - from);
+}
+
+int status_of(cluster& nodes, std::vector<std::string> how, std::vector<std::string> command) {
+    how.insert(how.begin(), {"run", "--record", "1h"});
+    how.insert(how.end(), {"r", "--"});
+    how.insert(how.end(), command.begin(), command.end());
+    return outcome_of(call(nodes, how)).status;
+}
+
+}  // namespace
+
+TEST_CASE("last shows how runs ended, the latest first", "[last][tool]") {
+    cluster nodes(3);
+    CHECK(has_text(outcome_of(call(nodes, {"last", "r"})).out, "redlock run --record"));
+    CHECK(status_of(nodes, {}, {"true"}) == 0);
+    CHECK(status_of(nodes, {}, {"sh", "-c", "exit 3"}) == 3);
+    CHECK(status_of(nodes, {}, {"sh", "-c", "kill -9 $$"}) == 137);
+    CHECK(status_of(nodes, {}, {"/no/such/job"}) == 127);
+    const auto runs = runs_of(nodes);
+    REQUIRE(runs.size() == 4);
+    CHECK(member(runs[0], "status") == "127");
+    CHECK(member(runs[1], "status") == "137");
+    CHECK(member(runs[1], "signal") == "9");
+    CHECK(member(runs[2], "status") == "3");
+    CHECK(member(runs[3], "status") == "0");
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        CHECK(std::stoll(member(runs[i], "pid")) > 1);
+        CHECK(std::stoll(member(runs[i], "fence")) > 0);
+        CHECK(member(runs[i], "lost") == "false");
+        CHECK(member(runs[i], "end") >= member(runs[i], "start"));
+        if (i > 0) CHECK(member(runs[i], "fence") < member(runs[i - 1], "fence"));
+    }
+    const auto table = outcome_of(call(nodes, {"last", "r"}));
+    CHECK(std::count(table.out.begin(), table.out.end(), '\n') == 5);
+    CHECK(has_text(table.out, "by signal 9"));
+    CHECK(nodes.ask(0).pttl(key) > 59min);
+    CHECK(nodes.ask(0).pttl(key) <= 1h);
+    CHECK(outcome_of(call(nodes, {"list", "--all"})).out.empty());  // it is no lock
+}
+
+TEST_CASE("a run that was killed with redlock shows as not ended", "[last][tool]") {
+    cluster nodes(3);
+    tool_process running(call(nodes, {"run", "--record", "1h", "r", "--", "sleep", "60"}));
+    REQUIRE(eventually([&] { return nodes.ask(0).exists(key) && nodes.ask(1).exists(key); }));
+    running.send(SIGKILL);
+    (void)running.wait();
+    const auto runs = runs_of(nodes);
+    REQUIRE(runs.size() == 1);
+    CHECK(member(runs[0], "end") == "null");
+    CHECK(member(runs[0], "status") == "null");
+    CHECK(has_text(outcome_of(call(nodes, {"last", "r"})).out, "not ended"));
+}
+
+TEST_CASE("a node that missed the end of a run is helped out by the others", "[last][tool]") {
+    cluster nodes(3);
+    CHECK(status_of(nodes, {}, {"true"}) == 0);
+    const std::string quoted = member(runs_of(nodes)[0], "id");
+    const std::string id = quoted.substr(1, quoted.size() - 2);
+    nodes.ask(0).set(key, id + " start=5 word=later");
+    auto runs = runs_of(nodes);
+    REQUIRE(runs.size() == 1);
+    CHECK(member(runs[0], "status") == "0");
+    nodes.kill(0);
+    CHECK(runs_of(nodes) == runs);
+    CHECK(status_of(nodes, {}, {"true"}) == 0);
+    nodes.kill(1);
+    const auto none = outcome_of(call(nodes, {"last", "r"}));
+    CHECK(none.status == 121);
+    CHECK(has_text(none.err, "redlock doctor"));
+}
+
+TEST_CASE("of a resource twenty runs are kept, for the longest time that one wanted", "[last]") {
+    cluster nodes(3);
+    blocking_client noting(nodes.options());
+    const std::chrono::system_clock::time_point first{1'000'000ms};
+    run_record run{.id = "x"};
+    for (int i = 0; i < 25; ++i) {
+        run.id = "run-" + std::to_string(i);
+        run.start = first + i * 1s;
+        REQUIRE(noting.record_run("r", run, i == 3 ? 60s : 1s).has_value());
+    }
+    run.status = 4;
+    run.end = run.start;
+    const auto all = noting.record_run("r", run, 1s);
+    REQUIRE(all.has_value());
+    CHECK(all->size() == most_runs);
+    CHECK(all->front().id == "run-24");
+    CHECK(all->front().status == 4);
+    CHECK(all->back().id == "run-5");
+    CHECK(nodes.ask(2).pttl(key) > 50s);
+    CHECK(noting.last_runs("r")->size() == most_runs);
+    CHECK(noting.last_runs("s")->empty());
+    CHECK(noting.last_runs("").error() == errc::invalid_argument);
+    CHECK(noting.record_run("r", run, 0s).error() == errc::invalid_argument);
+    run.id.clear();
+    CHECK(noting.record_run("r", run, 1s).error() == errc::invalid_argument);
+    CHECK(noting.acquire("{r}:last", {.ttl = 1s}).error().code == errc::invalid_argument);
+}
+
+TEST_CASE("a run that failed gives its period back, so many times", "[last][tool]") {
+    cluster nodes(3);
+    const std::vector<std::string> twice{"--min-hold", "30s", "--retry-on-failure", "2"};
+    CHECK(status_of(nodes, twice, {"false"}) == 1);
+    CHECK(status_of(nodes, twice, {"false"}) == 1);
+    CHECK(status_of(nodes, twice, {"false"}) == 1);  // it keeps the others out
+    CHECK(status_of(nodes, twice, {"true"}) == 120);
+    const auto refused = outcome_of(call(nodes, {"run", "--retry-on-failure", "2", "r", "--", "true"}));
+    CHECK(refused.status == 125);
+    CHECK(has_text(refused.err, "--min-hold"));
+    CHECK(outcome_of(call(nodes, {"run", "--record", "0s", "r", "--", "true"})).status == 125);
+}
+
+TEST_CASE("a run that succeeds keeps its period, and metrics tell when it did", "[last][tool]") {
+    cluster nodes(3);
+    const scratch folder;
+    const std::string file = folder / "run.prom";
+    CHECK(status_of(nodes, {"--metrics", file}, {"true"}) == 0);
+    const std::string sample = "\nredlock_run_last_success_timestamp{resource=\"r\"} 1";
+    const std::string first = read_file(file);
+    CHECK(has_text(first, sample));
+    CHECK(status_of(nodes, {"--metrics", file}, {"false"}) == 1);
+    const std::string second = read_file(file);
+    CHECK(second.substr(second.find(sample)) == first.substr(first.find(sample)));
+    CHECK(status_of(nodes, {"--min-hold", "30s", "--retry-on-failure", "2"}, {"true"}) == 0);
+    CHECK(status_of(nodes, {}, {"true"}) == 120);
+}
