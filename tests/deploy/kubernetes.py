@@ -24,7 +24,7 @@ LONGEST_S = 60  # ends what hangs; judges no speed
 # A field's type; of an object its fields, of a list its one element; MAP: names of the user's own.
 MAP = {"*": str}
 QUANTITIES = {"*": str}
-META = {"name": str, "labels": MAP}
+META = {"name": str, "namespace": str, "labels": MAP}
 SELECTOR = {"matchLabels": MAP}
 TERM = {"topologyKey": str, "labelSelector": SELECTOR}
 CONTAINER = {
@@ -56,7 +56,7 @@ KINDS = {
     ("apps/v1", "StatefulSet"): {
         "serviceName": str, "replicas": int, "selector": SELECTOR, "template": TEMPLATE,
         "volumeClaimTemplates": [{"metadata": META, "spec": {
-            "accessModes": [str], "resources": {"requests": QUANTITIES}}}]},
+            "accessModes": [str], "storageClassName": str, "resources": {"requests": QUANTITIES}}}]},
     ("apps/v1", "Deployment"): {"replicas": int, "selector": SELECTOR, "template": TEMPLATE},
     ("policy/v1", "PodDisruptionBudget"): {"maxUnavailable": (int, str), "selector": SELECTOR},
     ("batch/v1", "CronJob"): {
@@ -119,7 +119,7 @@ NODES = ("lock-1", "lock-2", "lock-3")
 @unittest.skipIf(yaml is None, "said below")
 class Objects(unittest.TestCase):
     def setUp(self):
-        self.nodes = [o for n in NODES for o in objects_in("node.yaml", n)]
+        self.nodes = [o for n in NODES for o in objects_in("node/node.yaml", n)]
         self.all = self.nodes + [o for name in ("budget.yaml", "job.yaml", "leader.yaml")
                                  for o in objects_in(name)]
 
@@ -128,8 +128,8 @@ class Objects(unittest.TestCase):
 
     def test_every_field_is_one_of_kubernetes(self):
         self.assertEqual([m for o in self.all for m in misfits_of(o)], [])
-        self.assertEqual({p.name for p in FILES.iterdir()},
-                         {"node.yaml", "budget.yaml", "job.yaml", "leader.yaml"})
+        self.assertEqual({p.name for p in FILES.rglob("*.yaml")},
+                         {"node.yaml", "budget.yaml", "job.yaml", "leader.yaml", "kustomization.yaml"})
 
     def test_a_field_that_is_none_is_found(self):
         node = self.sets()[0]
@@ -198,10 +198,10 @@ class Objects(unittest.TestCase):
 
     def test_the_document_renders_them_so(self):
         made = commands_under("Kubernetes")
-        self.assertIn('sed "s/lock-NODE/lock-$n/" kubernetes/node.yaml', made)
-        done = subprocess.run(["bash", "-c", 'n=2; sed "s/lock-NODE/lock-$n/" node.yaml'], cwd=FILES, text=True,
+        self.assertIn('sed "s/lock-NODE/lock-$n/" kubernetes/node/node.yaml', made)
+        done = subprocess.run(["bash", "-c", 'n=2; sed "s/lock-NODE/lock-$n/" node/node.yaml'], cwd=FILES, text=True,
                               capture_output=True, check=True)
-        self.assertEqual(list(yaml.safe_load_all(done.stdout)), objects_in("node.yaml", "lock-2"))
+        self.assertEqual(list(yaml.safe_load_all(done.stdout)), objects_in("node/node.yaml", "lock-2"))
 
 
 if __name__ == "__main__":
