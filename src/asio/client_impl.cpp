@@ -104,7 +104,7 @@ void client_impl::make_performers() {
             io_->strand, i, options_.nodes[i % nodes], options_.connect_timeout, owner, traffic_,
             files[i % nodes]));
     }
-    io_->alarm = std::make_unique<asio_timer>(io_->strand);
+    io_->alarm = make_system_alarm(io_->strand);
 }
 
 client_impl::~client_impl() {

@@ -11,7 +11,6 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/execution.hpp>
 #include <boost/asio/execution_context.hpp>
-#include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/query.hpp>
 #include <boost/asio/require.hpp>
@@ -125,25 +124,8 @@ protected:
 /// From now on clients are made with these performers, in the whole process; null: with sockets.
 REDLOCK_EXPORT void use_performers(performer_source* from) noexcept;
 
-/// Asio's own timers stand still while the machine is suspended, and would report a loss too late
-/// by as much; this is a timerfd on CLOCK_BOOTTIME (timerfd_create(2)). Runs on one strand.
-class asio_timer final : public alarm_performer {
-public:
-    /// Throws `std::system_error` where the system has no more descriptors.
-    explicit asio_timer(io_strand on);
-
-    void start(std::shared_ptr<void> keep, std::function<void()> ring) override;
-    void set(time_point when) noexcept override;
-    void stop() noexcept override;
-    void abandon() noexcept override;
-
-private:
-    void wait(std::shared_ptr<void> keep);
-
-    boost::asio::posix::basic_stream_descriptor<io_strand> timer_;
-    std::function<void()> ring_;
-    time_point armed_for_ = time_point::max();
-};
+/// The system's, on one strand. Throws `std::system_error` where that has no more descriptors.
+std::unique_ptr<alarm_performer> make_system_alarm(const io_strand& on);
 
 /// Moves `made` to a number that is no standard stream's: where standard error was closed when the
 /// program started, the program's messages must not go to a node. Returns a negative `made` as it

@@ -5,6 +5,7 @@
 #include "asio/performers.hpp"
 #include "value/error.hpp"
 #include "value/file.hpp"
+#include "value/platform.hpp"
 #include "value/text.hpp"
 
 #include <redlock/detail/recycling.hpp>
@@ -21,7 +22,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <stdexcept>
-#include <sys/socket.h>
 #include <system_error>
 #include <type_traits>
 #include <unistd.h>
@@ -156,7 +156,7 @@ void asio_transport::connect_next() {
 error_code asio_transport::open_socket(const endpoint& to) {
     const auto protocol = to.protocol();
     const int made = beside_standard_streams(
-        ::socket(protocol.family(), protocol.type() | SOCK_CLOEXEC, protocol.protocol()));
+        platform::new_socket(protocol.family(), protocol.type(), protocol.protocol()));
     if (made < 0) return {errno, boost::system::system_category()};
     error_code ec;
     socket_.assign(protocol, made, ec);

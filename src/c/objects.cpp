@@ -9,18 +9,15 @@
 #include <boost/system/system_error.hpp>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <fcntl.h>
 #include <mutex>
 #include <new>
 #include <pthread.h>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <sys/eventfd.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -29,13 +26,9 @@
 
 namespace redlock::c {
 
-namespace {
+namespace platform = detail::platform;
 
-int new_eventfd() {
-    const int made = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (made < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-    return made;
-}
+namespace {
 
 /// The descriptors of this process, each of which a child process finds readable: its leases are
 /// over. A child shares the parent's, to which it may not write: each has another one in its place.
@@ -46,13 +39,13 @@ public:
         static auto* const those = new inherited_descriptors;
         return *those;
     }
-    void add(int number) {
+    void add(platform::event one) {
         const std::lock_guard lock(gate_);
-        numbers_.push_back(number);
+        events_.push_back(one);
     }
-    void remove(int number) noexcept {
+    void remove(platform::event one) noexcept {
         const std::lock_guard lock(gate_);
-        std::erase(numbers_, number);
+        std::erase_if(events_, [&](platform::event e) { return e.number == one.number; });
     }
 
 private:
@@ -60,53 +53,34 @@ private:
         const auto before = [] { all().gate_.lock(); };
         const auto in_parent = [] { all().gate_.unlock(); };
         const auto in_child = [] {
-            for (const int number : all().numbers_) replace(number);
+            for (const platform::event one : all().events_) platform::replace(one);
             all().gate_.unlock();
         };
         if (const int why = ::pthread_atfork(before, in_parent, in_child); why != 0) {
             throw std::system_error(why, std::generic_category(), "pthread_atfork");
         }
     }
-    // It is closed first: the process may have no other one left.
-    static void replace(int number) noexcept {
-        ::close(number);
-        const int made = ::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (made < 0 || made == number) return;
-        ::dup3(made, number, O_CLOEXEC);
-        ::close(made);
-    }
 
     std::mutex gate_;
-    std::vector<int> numbers_;
+    std::vector<platform::event> events_;
 };
 
 }  // namespace
 
 long current_process() noexcept { return ::getpid(); }
 
-event_descriptor::event_descriptor() : number_(new_eventfd()) {
+event_descriptor::event_descriptor() : event_(platform::make_event()) {
     try {
-        inherited_descriptors::all().add(number_);
+        inherited_descriptors::all().add(event_);
     } catch (...) {
-        ::close(number_);
+        platform::close(event_);
         throw;
     }
 }
 
 event_descriptor::~event_descriptor() {
-    inherited_descriptors::all().remove(number_);
-    ::close(number_);
-}
-
-// Neither can fail: a counter that stands at its end blocks a write, and nobody counts so far.
-void event_descriptor::raise() const noexcept {
-    const std::uint64_t once = 1;
-    static_cast<void>(!::write(number_, &once, sizeof once));
-}
-
-void event_descriptor::lower() const noexcept {
-    std::uint64_t count = 0;
-    static_cast<void>(!::read(number_, &count, sizeof count));
+    inherited_descriptors::all().remove(event_);
+    platform::close(event_);
 }
 
 stop_signal::stop_signal(std::stop_token of)

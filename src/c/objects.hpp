@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "value/platform.hpp"
+
 #include <redlock/blocking_client.hpp>
 #include <redlock/c.h>
 #include <redlock/config.hpp>
@@ -35,7 +37,7 @@ struct shared_client {
 };
 using shared_client_ptr = std::shared_ptr<shared_client>;
 
-/// An eventfd: readable from `raise` to `lower`, and always in a child process.
+/// Readable from `raise` to `lower`, and always in a child process.
 class event_descriptor {
 public:
     /// Throws `std::system_error` where the system has no descriptor left.
@@ -44,12 +46,12 @@ public:
     event_descriptor(const event_descriptor&) = delete;
     event_descriptor& operator=(const event_descriptor&) = delete;
 
-    int number() const noexcept { return number_; }
-    void raise() const noexcept;
-    void lower() const noexcept;
+    int number() const noexcept { return event_.number; }
+    void raise() const noexcept { detail::platform::raise(event_); }
+    void lower() const noexcept { detail::platform::lower(event_); }
 
 private:
-    const int number_;
+    const detail::platform::event event_;
 };
 
 /// A descriptor that becomes readable when a stop is requested, and is so in a child process.

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "value/clock.hpp"
 
+#include "value/platform.hpp"
+
 #include <redlock/clock.hpp>
 
 #include <atomic>
 #include <cassert>
-#include <ctime>
 #include <forward_list>
 #include <mutex>
 #include <pthread.h>
@@ -51,11 +52,7 @@ clock::time_point clock::now() noexcept {
     if (const auto* const by = moved.load(std::memory_order_relaxed)) {
         return time_point(std::chrono::nanoseconds(by->load()));
     }
-    // Can't fail: every Linux since 2.6.39 has this clock, and the pointer is good.
-    timespec t{};
-    [[maybe_unused]] const int failed = ::clock_gettime(CLOCK_BOOTTIME, &t);
-    assert(failed == 0);
-    return time_point(std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec));
+    return time_point(detail::platform::steady_time());
 }
 
 }  // namespace redlock

@@ -24,7 +24,7 @@ bool watch_forks() {
     return true;
 }
 
-// One system call serves 16 identities: getrandom answers up to 256 bytes uninterrupted.
+// One system call serves 16 identities: getentropy gives up to 256 bytes.
 struct reserve {
     std::array<std::uint8_t, 256> bytes;
     std::size_t left = 0;
@@ -32,13 +32,8 @@ struct reserve {
 
     void refill() {
         left = 0;
-        for (std::size_t filled = 0; filled < bytes.size();) {
-            const auto got = ::getrandom(bytes.data() + filled, bytes.size() - filled, 0);
-            if (got > 0) {
-                filled += static_cast<std::size_t>(got);
-            } else if (errno != EINTR) {
-                throw std::system_error(errno, std::generic_category(), "getrandom");
-            }
+        if (::getentropy(bytes.data(), bytes.size()) != 0) {
+            throw std::system_error(errno, std::generic_category(), "getentropy");
         }
         left = bytes.size();
     }

@@ -336,7 +336,7 @@ TEST_CASE("a file stays the same where the working directory changes, and a pipe
     REQUIRE(::pipe(ends) == 0);
     REQUIRE(::write(ends[1], "piped\n", 6) == 6);
     ::close(ends[1]);
-    const auto piped = parse_options(R"({"nodes": [{"host": "a", "password_file": "/proc/self/fd/)" +
+    const auto piped = parse_options(R"({"nodes": [{"host": "a", "password_file": "/dev/fd/)" +
                                      std::to_string(ends[0]) + "\"}]}");
     ::close(ends[0]);
     REQUIRE(piped.has_value());
