@@ -5,7 +5,7 @@ import re
 import dialect
 
 MOST = 35
-BEGIN = re.compile(r" *(?:[-*+]|\d+\.) +|>")
+BEGIN = re.compile(r"^ *(?:(?:[-*+]|\d+\.) +|>)")
 END = re.compile(r"(?<=[.!?])[)\"*`]*\s+(?=[\"(*`\[]*[A-Z0-9`*\[(])")
 ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|vs|etc|cf)\.$")
 
