@@ -14,7 +14,8 @@ def units(text):
     """The paragraphs and list items of a page, each in one line: no code, table, heading or comment."""
     unit = []
     for line, is_code in dialect.paragraphs(text):
-        ends = is_code or not line.strip() or line.lstrip().startswith(("|", "#", "<!--", "!["))
+        ends = is_code or not line.strip() or line.lstrip().startswith(("|", "#", "<!--", "![")) \
+            or (line.startswith("    ") and not unit)  # code that is indented
         if (ends or BEGIN.match(line)) and unit:
             yield " ".join(unit)
             unit = []
@@ -27,7 +28,7 @@ def units(text):
 def sentences(text):
     for unit in units(text):
         unit = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", unit)
-        # A code span is one word; so is what stands between dashes or in a path.
+        # A code span is one word.
         unit = re.sub(r"`[^`]*`", "`code`", unit)
         yield from (one for one in END.split(unit) if one and not ABBREVIATION.search(one))
 
