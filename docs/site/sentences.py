@@ -37,6 +37,6 @@ def report(project, name):
     """Of one page: its words, its sentences, the words of the longest one, and those that are too long."""
     text = (project / name).read_text(encoding="utf-8")
     lengths = [(len(one.split()), one) for one in sentences(text)]
-    return {"words": len(text.split()), "sentences": len(lengths), "longest": max(lengths, default=(0, ""))[0],
+    return {"words": sum(1 for word in text.split() if re.search(r"\w", word)), "sentences": len(lengths), "longest": max(lengths, default=(0, ""))[0],
             "mean": sum(n for n, _ in lengths) / max(1, len(lengths)),
             "long": [one for n, one in lengths if n > MOST]}
