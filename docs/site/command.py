@@ -10,7 +10,9 @@ HEAD = """\
 <!-- SPDX-License-Identifier: MIT -->
 # The command
 
-What `redlock help` says, on one page. {description}
+What `redlock help` says, on one page.
+
+{description}
 
 ```text
 {synopsis}
@@ -38,6 +40,15 @@ def markdown(text):
 
 def filled(text, indent=""):
     return dialect.filled(markdown(text), indent)
+
+
+def paragraph(text):
+    """A paragraph; of exit statuses a list."""
+    head, _, statuses = text.partition("Exit status: ")
+    if head or "; " not in statuses:
+        return filled(text) + "\n"
+    items = (re.sub(r"^(\d+(?:\+n)?)\b ?", r"`\1` ", markdown(one)).strip() for one in statuses.rstrip(".").split("; "))
+    return "Exit status:\n\n" + "\n".join(f"- {dialect.filled(one, '  ')}" for one in items) + "\n"
 
 
 def sections_of(page):
@@ -76,7 +87,7 @@ def command(usage, parts, examples):
     out += ["\n".join(f"- `{tag}`: {filled(text, '  ')}" for tag, text in parts if tag) + "\n"]
     shown = "\n".join(f"# {text}\n{call}" for call, text in examples if call.split()[1] == name)
     out += [f"```bash\n{shown}\n```\n"] if shown else []
-    out += [filled(text) + "\n" for tag, text in parts[1:] if not tag]
+    out += [paragraph(text) for tag, text in parts[1:] if not tag]
     return "\n".join(part for part in out if part.strip())
 
 

@@ -17,8 +17,8 @@ Each option of the file that `--config`, `REDLOCK_CONFIG` and `load_options` nam
 {description}
 
 Editors check a file while it is typed if it has a member `"$schema"` with the path of
-[the schema](../config/redlock.schema.json), from which this page is made. redlock reports everything that is
-wrong in a file at once, each mistake with its place; what is only doubtful is said by `redlock doctor`.
+[the schema](../config/redlock.schema.json), from which this page is made. Everything that is wrong in a file is
+reported at once, each mistake with its place. What is only doubtful is said by `redlock doctor`.
 
 ## Examples
 

@@ -119,8 +119,8 @@ def rules(project):
 
 
 def change(project):
-    """The four steps are those of docs/nodes.md, by their first words."""
-    text = (project / "docs/nodes.md").read_text(encoding="utf-8")
+    """The four steps are those of docs/changes.md, by their first words."""
+    text = (project / "docs/changes.md").read_text(encoding="utf-8")
     steps = [words.replace("`", "").rstrip(".").split(" --")[0]
              for words in re.findall(r"^\d\. \*\*(.+?)\*\*", text, re.M)]
     votes, closed = ("votes", ""), ("votes", "closed for the old list")
@@ -132,7 +132,7 @@ def change(project):
                ("joint list: as before", "new list: 2 of 1, 2, 4")),
               (votes, ("off", ""), votes, ("new list: 2 of 1, 2, 4",)))
     if len(steps) != len(scenes):
-        raise ValueError(f"docs/nodes.md has {len(steps)} steps of a change, and the picture {len(scenes)}")
+        raise ValueError(f"docs/changes.md has {len(steps)} steps of a change, and the picture {len(scenes)}")
     drawing = Drawing(820, 376, "A change of the list of nodes in four steps: lock-4 takes the place of lock-3")
     for number, (step, (stays, third, fourth, grant)) in enumerate(zip(steps, scenes)):
         x = 16 + 200 * number

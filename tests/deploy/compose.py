@@ -34,7 +34,8 @@ class Compose(unittest.TestCase):
         self.project = f"redlock-deploy-{os.getpid()}"
         for name in ("docker-compose.yml", "redis.conf", "users.acl"):
             shutil.copy(DEPLOY / name, self.folder)
-        subprocess.run(["bash", "-euc", commands_under("Users")], cwd=self.folder, check=True, timeout=LONGEST_S)
+        subprocess.run(["bash", "-euc", commands_under("2. Users and passwords")], cwd=self.folder, check=True,
+                       timeout=LONGEST_S)
         image.build(self.project, {"/usr/bin/redis-server": shutil.which("redis-server")}, self.folder / "image")
         self.addCleanup(cluster.docker, "image", "rm", "--force", self.project, check=False)
         self.env = {**os.environ, "REDLOCK_REDIS_IMAGE": self.project}

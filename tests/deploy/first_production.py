@@ -1,4 +1,4 @@
-# What docs/first-production.md says, done on this machine: three servers with its files, over TLS; knows no systemd.
+# What docs/production.md says, done on this machine: three servers with its files, over TLS; knows no systemd.
 # SPDX-License-Identifier: MIT
 """usage: REDIS_SERVER=FILE REDLOCK_TOOL=FILE first_production.py [TEST...]"""
 import os
@@ -19,7 +19,7 @@ NODES = ("lock-1", "lock-2", "lock-3")
 
 
 def of_page(heading, language="bash"):
-    return blocks_under(heading, language, page="first-production")
+    return blocks_under(heading, language)
 
 
 class FirstProduction(unittest.TestCase):
@@ -89,7 +89,7 @@ class FirstProduction(unittest.TestCase):
         return got.stdout if got.returncode == 0 else ""
 
     def test_from_nothing_to_a_first_job(self):
-        self.shell(commands_under("Users"))
+        self.shell(commands_under("2. Users and passwords"))
         (certificates,) = of_page("3. Certificates")
         self.shell(certificates)
         for node in NODES:

@@ -68,7 +68,7 @@ class Passwords(unittest.TestCase):
         return found[0]
 
     def test_each_user_gets_one(self):
-        self.shell(commands_under("Users"))
+        self.shell(commands_under("2. Users and passwords"))
         for user in ("program", "reader", "operator"):
             path = self.folder / f"{user}.password"
             self.assertEqual(path.stat().st_mode & 0o777, 0o600)
@@ -77,13 +77,13 @@ class Passwords(unittest.TestCase):
         self.expect_users("lock:")
 
     def test_another_prefix(self):
-        self.shell(commands_under("Users") + self.sed_for("jobs:"))
+        self.shell(commands_under("2. Users and passwords") + self.sed_for("jobs:"))
         self.start_server()
         self.expect_users("jobs:")
         self.assertEqual(self.redlock("program", "lock:", "run", "r", "--", "true").returncode, 121)
 
     def test_no_prefix(self):
-        self.shell(commands_under("Users") + self.sed_for("lock:redlock"))
+        self.shell(commands_under("2. Users and passwords") + self.sed_for("lock:redlock"))
         self.start_server()
         self.expect_users("")
 

@@ -31,7 +31,8 @@ NARROW, WIDE = 390, 1280
 INDEX = "search_index.json"  # only a search needs it, and it takes a page as long as all else
 LONGEST_S = 30  # ends what hangs; judges no speed
 # What is searched for, and a page that must be found.
-SEARCHES = {"appendfsync": "docs/nodes.html", "REDLOCK_NODES": "docs/configuration.html"}
+SEARCHES = {"appendfsync": "docs/nodes.html", "REDLOCK_NODES": "docs/configuration.html",
+            "reentrant": "docs/runbook.html"}
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

@@ -1,4 +1,4 @@
-# A scene in which the list of nodes changes, by the steps of docs/nodes.md; knows no fault.
+# A scene in which the list of nodes changes, by the steps of docs/changes.md; knows no fault.
 # SPDX-License-Identifier: MIT
 import itertools
 import json

@@ -386,7 +386,7 @@ def client_paused(s):
 
 
 def joint_list_everywhere(s):
-    """The first step of docs/nodes.md; a commit that comes too early is refused."""
+    """The first step of docs/changes.md; a commit that comes too early is refused."""
     s.start_new_servers()
     s.give_to_all("joint", but=("waiting",))
     s.expect_commit(120)
