@@ -57,7 +57,9 @@ KINDS = {
         "serviceName": str, "replicas": int, "selector": SELECTOR, "template": TEMPLATE,
         "volumeClaimTemplates": [{"metadata": META, "spec": {
             "accessModes": [str], "resources": {"requests": QUANTITIES}}}]},
-    ("apps/v1", "Deployment"): {"replicas": int, "selector": SELECTOR, "template": TEMPLATE},
+    ("apps/v1", "Deployment"): {
+        "replicas": int, "selector": SELECTOR, "template": TEMPLATE,
+        "strategy": {"rollingUpdate": {"maxUnavailable": (int, str)}}},
     ("policy/v1", "PodDisruptionBudget"): {"maxUnavailable": (int, str), "selector": SELECTOR},
     ("batch/v1", "CronJob"): {
         "schedule": str, "concurrencyPolicy": str, "startingDeadlineSeconds": int,
@@ -181,6 +183,15 @@ class Objects(unittest.TestCase):
                 kind, name = (("configmap", volume["configMap"]["name"]) if "configMap" in volume
                               else ("secret generic", volume["secret"]["secretName"]))
                 self.assertIn(f"kubectl create {kind} {name} ", made)
+
+    def test_only_the_leader_gets_requests_and_a_rollout_goes_on(self):
+        (leader,) = [o for o in self.all if o["kind"] == "Deployment"]
+        (container,) = pod_of(leader)["spec"]["containers"]
+        (service,) = [o for o in objects_in("leader.yaml") if o["kind"] == "Service"]
+        port = service["spec"]["ports"][0]["targetPort"]
+        self.assertEqual(container["readinessProbe"]["tcpSocket"]["port"], port)
+        self.assertEqual([p["name"] for p in container["ports"]], [port])
+        self.assertEqual(leader["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"], "100%")
 
     def test_the_commands_are_understood(self):
         """No node answers: that is another status than one of wrong usage."""
