@@ -471,7 +471,8 @@ void runner::start_command() {
         child_.start(request_.command, variables, owns_screen_);
         watchdog_.start(signs_, [this] { on_silence(); });
     } catch (const std::system_error& e) {
-        complain(std::string("CMD can't be started: ") + e.what());
+        complain(std::string("CMD can't be started: ") + e.what() +
+                 std::string(remedy_of_limit(error_code(e.code()))));
         status_ = own_failure;
         release();
     }
