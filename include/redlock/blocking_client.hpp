@@ -96,8 +96,8 @@ public:
     /// `boost::asio::error::operation_aborted`.
     result<resource_state> watch(std::string resource, const resource_state& last,
                                  std::stop_token stop = {});
-    /// The resources that begin with `prefix` and are held on a node. See `client::async_list`.
-    result<std::vector<std::string>> list(std::string prefix = {});
+    /// The resources that are held on a node, by a prefix and more. See `client::async_list`.
+    result<std::vector<std::string>> list(list_query what = {});
     /// Takes a resource from those that hold it, as `inspect` showed them. See
     /// `client::async_revoke`. The refusal carries one vote per node.
     [[nodiscard]] result<revocation, refusal> revoke(const resource_state& shown);

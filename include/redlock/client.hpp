@@ -163,7 +163,7 @@ public:
     void async_watch(std::string resource, resource_state&& last, auto&&... token) = delete;
     template <detail::token_for<void(error_code, std::vector<std::string>)> T =
                   detail::default_token>
-    [[nodiscard]] auto async_list(std::string prefix, T&& token = T{});
+    [[nodiscard]] auto async_list(list_query what, T&& token = T{});
     template <detail::token_for<void(error_code, std::vector<node_report>)> T =
                   detail::default_token>
     [[nodiscard]] auto async_probe(T&& token = T{});

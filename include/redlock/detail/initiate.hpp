@@ -71,7 +71,7 @@ REDLOCK_EXPORT void start_inspect(const impl_ptr& impl, std::string resource,
                                   inspect_handler handler);
 REDLOCK_EXPORT void start_watch(const impl_ptr& impl, std::string resource, resource_state last,
                                 inspect_handler handler);
-REDLOCK_EXPORT void start_list(const impl_ptr& impl, std::string prefix, list_handler handler);
+REDLOCK_EXPORT void start_list(const impl_ptr& impl, list_query what, list_handler handler);
 REDLOCK_EXPORT void start_revoke(const impl_ptr& impl, resource_state shown,
                                  revoke_handler handler);
 REDLOCK_EXPORT void start_commit(const impl_ptr& impl, const commit_options& how,
