@@ -21,10 +21,9 @@ bool stands_for_ever(const node_vote& v) {
     return v.answer == vote::held && v.retry_in.count() < 0;
 }
 
-// The record of the node itself is another matter.
-bool is_other_data(const node_vote& v) {
-    return v.error == errc::foreign_data && v.detail.find("node record") == std::string::npos;
-}
+bool is_other_data(const node_vote& v) { return has_other_data(v.error, v.detail); }
+
+bool has_no_descriptor(const node_vote& v) { return !remedy_of_limit(v.error).empty(); }
 
 bool is_forbidden(const node_vote& v) { return lacks_right(v.error, v.detail); }
 
@@ -59,9 +58,7 @@ std::string remedy_of_nodes(const refusal& why) {
                            "at once"
                          : "");
     }
-    if (are_all(why, make_error_code(boost::system::errc::too_many_files_open))) {
-        return "the nodes may be well: this program has no descriptor left; raise ulimit -n";
-    }
+    if (decides(why.votes, has_no_descriptor)) return "the nodes may be well";
     const bool is_about_files = std::any_of(why.votes.begin(), why.votes.end(), [](const auto& v) {
         const std::string said = v.error.message() + v.detail;
         return said.find("ca_file") != said.npos || said.find("cert_file") != said.npos;
@@ -77,6 +74,15 @@ std::string remedy_of_nodes(const refusal& why) {
 bool lacks_right(const error_code& why, std::string_view detail) {
     return why == errc::missing_right ||
            (why == errc::script_rejected && detail.find("NOPERM") != detail.npos);
+}
+
+// The record of the node itself is another matter.
+bool has_other_data(const error_code& why, std::string_view detail) {
+    return why == errc::foreign_data && detail.find("node record") == detail.npos;
+}
+
+std::string_view remedy_of_limit(const error_code& why) {
+    return why == boost::system::errc::too_many_files_open ? ": raise ulimit -n" : "";
 }
 
 bool is_ordinary_contention(const refusal& why) {

@@ -37,6 +37,10 @@ inline constexpr const char* remedy_of_rights =
 
 /// Whether a node refused it because the user may not do that.
 bool lacks_right(const error_code& why, std::string_view detail);
+/// Whether the key of a resource has what no version of redlock wrote.
+bool has_other_data(const error_code& why, std::string_view detail);
+/// What is said behind the error where this program has no descriptor left; else nothing.
+std::string_view remedy_of_limit(const error_code& why);
 
 /// Whether other holders, or what is kept after them, were in the way, all of which ends by itself.
 bool is_ordinary_contention(const refusal& why);

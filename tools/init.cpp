@@ -28,7 +28,9 @@ std::string held_on(const client_options& client) {
     asking by(client);
     auto [ec, names] =
         by.wait_for<std::vector<std::string>>([](redlock::client& on, auto handler) {
-            on.async_list(std::string(), std::move(handler));
+            list_query what;
+            what.leases_only = true;
+            on.async_list(std::move(what), std::move(handler));
         });
     if (const int status = by.end(success); status != success) throw ending{status};
     if (ec) return "What is held there can't be told: " + ec.message() + ".\n";

@@ -72,15 +72,18 @@ void complain_of_silence(const resource_state& state) {
                            : "too few nodes of the old list, or of the new one, answered:";
     std::size_t foreign = 0;
     std::size_t forbidden = 0;
+    std::size_t limited = 0;  // by the program's own descriptors
     for (const auto& node : state.nodes) {
         if (node.error) line += " " + node.node.str() + ": " + problem_of(node) + ";";
-        if (node.error == errc::foreign_data) ++foreign;
+        if (has_other_data(node.error, node.detail)) ++foreign;
         if (lacks_right(node.error, node.detail)) ++forbidden;
+        if (!remedy_of_limit(node.error).empty()) ++limited;
     }
     const std::size_t spare = state.nodes.size() - state.quorum;
     complain(line + " " +
              (foreign > spare     ? used_for_something_else
               : forbidden > spare ? "this user may not look: " + std::string(remedy_of_rights)
+              : limited > spare   ? "the nodes may be well"
                                   : "fix these nodes or their entries in the configuration"));
 }
 

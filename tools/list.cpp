@@ -219,7 +219,9 @@ int list(const list_request& request) {
     const auto found = find_nodes(request.nodes);
     std::optional<lister> shows;
     return work(found.client, [&](client& on, const std::function<void(int)>& over) {
-        on.async_list(request.prefix, [&, over](error_code ec, std::vector<std::string> names) {
+        list_query what(request.prefix);
+        what.leases_only = !request.shows_all;
+        on.async_list(std::move(what), [&, over](error_code ec, std::vector<std::string> names) {
             if (!ec) return shows.emplace(on, request, over).begin(std::move(names));
             complain(ec == errc::backlog
                          ? "list: there are more than 1,000,000 resources: name a PREFIX with "

@@ -28,9 +28,8 @@ int perform(const command_line& asked, const inherited_signals& given) {
 
 // What Asio says beside it means something to its programmers.
 std::string system_failure(const boost::system::error_code& why) {
-    const bool is_limit = why == boost::system::errc::too_many_files_open;
     return "the system refused what redlock needs: " + why.message() +
-           (is_limit ? ": raise ulimit -n" : "");
+           std::string(remedy_of_limit(why));
 }
 
 std::string without_type_name(std::string_view what) {

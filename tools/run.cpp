@@ -514,7 +514,8 @@ void runner::start_command() {
                 .fence = lease_.fence()};
         note_run();
     } catch (const std::system_error& e) {
-        complain(std::string("CMD can't be started: ") + e.what());
+        complain(std::string("CMD can't be started: ") + e.what() +
+                 std::string(remedy_of_limit(error_code(e.code()))));
         status_ = own_failure;
         release();
     }

@@ -65,9 +65,10 @@ auto client::async_watch(std::string resource, T&& token) {
     return async_watch(std::move(resource), nothing, std::forward<T>(token));
 }
 
-/// Names the resources that begin with `prefix`, and of which one of a quorum of nodes has the
+/// Names the resources that begin with `what.prefix`, and of which one of a quorum of nodes has the
 /// key, in alphabetical order: those that are held, by leases or by other programs' locks, and
-/// keys of other kinds that have the same form. `async_inspect` tells which.
+/// strings of other programs. `async_inspect` tells which. With `what.leases_only` only those whose
+/// value has the form of this library's, or none.
 ///
 /// The nodes look at all their keys for that, page by page (SCAN), for about 1 s of their time
 /// per million: not for a program that does it often. The user needs the right `+scan`.
@@ -77,9 +78,9 @@ auto client::async_watch(std::string resource, T&& token) {
 /// **Errors.** `no_quorum`: fewer than a quorum of nodes named all. `backlog`: there are more
 /// than 1,000,000.
 template <detail::token_for<void(error_code, std::vector<std::string>)> T>
-auto client::async_list(std::string prefix, T&& token) {
+auto client::async_list(list_query what, T&& token) {
     return boost::asio::async_initiate<T, void(error_code, std::vector<std::string>)>(
-        detail::initiate<&detail::start_list>{impl_}, token, std::move(prefix));
+        detail::initiate<&detail::start_list>{impl_}, token, std::move(what));
 }
 
 /// The runs under a resource that `async_record_run` noted, from the latest start on: of each run

@@ -97,8 +97,8 @@ public:
     /// `boost::asio::error::operation_aborted`.
     result<resource_state> watch(std::string resource, const resource_state& last,
                                  std::stop_token stop = {});
-    /// The resources that begin with `prefix` and are held on a node. See `client::async_list`.
-    result<std::vector<std::string>> list(std::string prefix = {});
+    /// The resources that are held on a node, by a prefix and more. See `client::async_list`.
+    result<std::vector<std::string>> list(list_query what = {});
     /// The runs under a resource that are on record. See `client::async_last_runs`.
     result<std::vector<run_record>> last_runs(std::string resource);
     /// Notes a run, and returns those on record. See `client::async_record_run`.

@@ -152,7 +152,7 @@ public:
     void async_watch(std::string resource, resource_state&& last, auto&&... token) = delete;
     template <detail::token_for<void(error_code, std::vector<std::string>)> T =
                   detail::default_token>
-    [[nodiscard]] auto async_list(std::string prefix, T&& token = T{});
+    [[nodiscard]] auto async_list(list_query what, T&& token = T{});
     template <detail::token_for<void(error_code, std::vector<run_record>)> T =
                   detail::default_token>
     [[nodiscard]] auto async_last_runs(std::string resource, T&& token = T{});

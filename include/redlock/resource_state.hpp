@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace redlock {
@@ -42,6 +43,16 @@ struct node_state {
 
 /// Why the node did not answer as it should, in words; empty if it did.
 REDLOCK_EXPORT std::string problem_of(const node_state& node);
+
+/// What `client::async_list` looks for.
+struct list_query {
+    list_query() = default;
+    list_query(std::string with_prefix) : prefix(std::move(with_prefix)) {}
+    list_query(const char* with_prefix) : prefix(with_prefix) {}
+
+    std::string prefix{};      ///< With which the resources begin.
+    bool leases_only = false;  ///< Without strings that are no lease of this library.
+};
 
 /// One slot of a resource that is held: see `acquire_options::slots`.
 struct slot_state {

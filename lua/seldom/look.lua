@@ -5,7 +5,7 @@
 --          may have the right to read alone (%R~ in an ACL)
 -- ARGV[1]  the prefix of all keys
 -- ARGV[2]  1 where locks have fences, and so there may be readers and slots; else 0
--- ARGV[3]  "all" or "digests"
+-- ARGV[3]  "all", "digests" or "forms"
 -- ARGV[4..]  the keys of the resources; "all" is for one
 --
 -- To "all" returns {value, PTTL}, and where locks have fences behind that:
@@ -24,6 +24,9 @@
 -- them any more; and after one of its slots was taken, is free again, or has another holder. They
 -- stay the same when a holder extends its lease. What the server refuses to read counts as a value
 -- of its own: this is only about change.
+--
+-- To "forms" returns one text, of each key a character: 0 where the value is none of a lock of this
+-- library, else 1, as where there is an empty value, or an error.
 --
 -- The names of the other keys that are read follow from the key's: where the prefix has a hash tag
 -- they lie in its slot.
@@ -83,6 +86,17 @@ end
 
 if ARGV[3] == 'all' then
     return view(ARGV[4])
+end
+
+if ARGV[3] == 'forms' then
+    local form, out = '^' .. string.rep('[%w_-]', 22) .. '@', {}
+    for i = 4, #ARGV do
+        local value = redis.pcall('GETRANGE', ARGV[i], 0, 22)
+        local is_foreign = type(value) == 'string' and value ~= '' and value ~= 'redlock:shared' and
+            not string.find(value, form)
+        out[#out + 1] = is_foreign and '0' or '1'
+    end
+    return table.concat(out)
 end
 
 -- Another program's empty value is none that is missing.

@@ -260,9 +260,9 @@ result<resource_state> blocking_client::watch(std::string resource, const resour
         worker_, stop, std::move(resource), last));
 }
 
-result<std::vector<std::string>> blocking_client::list(std::string prefix) {
+result<std::vector<std::string>> blocking_client::list(list_query what) {
     return as_result(worker::run<&detail::start_list, std::vector<std::string>>(
-        worker_, {}, std::move(prefix)));
+        worker_, {}, std::move(what)));
 }
 
 result<std::vector<run_record>> blocking_client::last_runs(std::string resource) {

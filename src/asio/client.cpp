@@ -131,9 +131,9 @@ void start_watch(const impl_ptr& impl, std::string resource, resource_state last
                                                        std::move(resource), std::move(last));
 }
 
-void start_list(const impl_ptr& impl, std::string prefix, list_handler handler) {
+void start_list(const impl_ptr& impl, list_query what, list_handler handler) {
     start<completing<list_operation, std::vector<std::string>>>(impl, std::move(handler),
-                                                                std::move(prefix));
+                                                                std::move(what));
 }
 
 void start_last_runs(const impl_ptr& impl, std::string resource, runs_handler handler) {

@@ -34,6 +34,11 @@ void connection::start(time_point now) {
     if (link_.start(now) == action::open) open(now);
 }
 
+void connection::on_reached(time_point now) {
+    is_reached_ = true;
+    link_.answered(now);
+}
+
 void connection::on_open(time_point now) {
     link_.opened(now);
     connecting_took_ = now - opening_since_;
@@ -44,6 +49,7 @@ void connection::on_open(time_point now) {
 }
 
 void connection::on_bytes(std::string_view bytes, time_point now) {
+    std::string_view first = std::exchange(has_bytes_, true) ? std::string_view() : bytes;
     last_bytes_ = now;
     // It may be stopped, and even started again, by what is called from here.
     while (link_.state() == phase::greeting || link_.state() == phase::ready) {
@@ -51,10 +57,9 @@ void connection::on_bytes(std::string_view bytes, time_point now) {
         switch (parser_.feed(bytes, reply)) {
             case resp::parser::outcome::need_more: return;
             case resp::parser::outcome::broken:
-                return give_up(
-                    {vote::unreachable, errc::protocol_error, text::printable(parser_.error())},
-                    true, now);
-            case resp::parser::outcome::complete: break;
+                return give_up({vote::unreachable, errc::protocol_error, tell_of_bytes(first)},
+                               true, now);
+            case resp::parser::outcome::complete: first = {};
         }
         if (link_.is_ready()) {
             on_reply(reply, now);
@@ -66,13 +71,24 @@ void connection::on_bytes(std::string_view bytes, time_point now) {
     }
 }
 
+// Of bytes that are no reply; `first`: those with which the server began, if they are these.
+std::string connection::tell_of_bytes(std::string_view first) const {
+    const bool is_first = !first.empty() && link_.state() == phase::greeting;
+    return is_first ? wire::tell_of_other_server(first, parser_.error())
+                    : text::printable(parser_.error());
+}
+
 void connection::on_down(error_code why, time_point now) {
     const bool is_hung_up = link_.state() == phase::greeting && is_broken_connection(why);
-    give_up({vote::unreachable, why,
-             is_hung_up && !has_tls()
-                 ? "the server hung up before it answered: if it expects TLS, use rediss://"
-                 : ""},
-            false, now);
+    const auto* detail = "";
+    if (is_hung_up && !has_tls()) {
+        detail = "the server hung up before it answered: if it expects TLS, use rediss://; if it "
+                 "is a proxy that refuses commands, name the servers behind it";
+    }
+    if (why == boost::system::errc::too_many_files_open) {
+        detail = "this program has no descriptor left: raise ulimit -n";
+    }
+    give_up({vote::unreachable, why, detail}, false, now);
 }
 
 bool connection::has_tls() const noexcept {
@@ -124,12 +140,13 @@ std::string connection::tell_of_distance(time_point now) const {
         out += "if the server is only far away, set connect_timeout_ms, which is " +
                std::to_string(options_->connect_timeout.count()) + ", to " +
                std::to_string(enough.count());
-    } else if (link_.state() == phase::greeting) {
+    } else if (link_.state() == phase::greeting || is_reached_) {
         out += "the server took the connection, and then answered nothing";
+        const bool may_lack_tls = link_.state() == phase::connecting && !was_ready_;
+        if (may_lack_tls) out += "; if it expects no TLS, use redis://";
     } else {
         out += "nothing answered at its address";
     }
-    if (has_tls()) out += "; if it expects no TLS, use redis://";
     return out;
 }
 
@@ -137,6 +154,8 @@ void connection::open(time_point now) {
     assert(outgoing_.empty() && link_.state() == phase::connecting);
     opening_since_ = now;
     connecting_took_ = {};
+    is_reached_ = false;
+    has_bytes_ = false;
     files_complaint_.clear();
     wire_->open();
 }
@@ -304,6 +323,16 @@ handshake::outcome handshake::fail(error_code error, std::string detail) {
     return fail({vote::refused, error, std::move(detail)});
 }
 
+handshake::outcome handshake::fail_of_record(const wire::failure& why, bool is_of_later_version) {
+    std::string detail = "the node record: " + why.detail;
+    if (why.error == errc::foreign_data && !is_of_later_version) {
+        detail += ": if nothing else uses it, delete its key " +
+                  wire::record_key(client_->key_prefix) +
+                  ", and the node votes again after ttl_max";
+    }
+    return fail(why.error, std::move(detail));
+}
+
 handshake::outcome handshake::on_reply(const resp::reply& reply) {
     assert(answered_ < said_.size());
     const step at = said_[answered_++];
@@ -330,6 +359,8 @@ handshake::outcome handshake::on_error(step at, const resp::reply& reply) {
     wire::failure cause = wire::read_failure(reply);
     if (cause.error == errc::missing_right) {
         cause.detail += ": " + wire::remedy_for(cause.detail, client_->key_prefix, command_of(at));
+    } else if (const auto what = wire::remedy_for_unknown_command(cause.detail); !what.empty()) {
+        cause.detail.append(": ").append(what);
     }
     if (reply.is_error("NOAUTH")) return fail(wire::read_auth_refusal(reply));
     switch (at) {
@@ -354,7 +385,7 @@ handshake::outcome handshake::on_error(step at, const resp::reply& reply) {
         case step::record:
             if (is_flushed(reply)) return outcome::ask_more;
             if (!is_guarded(*client_)) break;
-            return fail(cause.error, "the node record: " + cause.detail);
+            return fail_of_record(cause);
     }
     return outcome::more;
 }
@@ -366,13 +397,19 @@ handshake::outcome handshake::on_answer(step at, const resp::reply& reply) {
         case step::set_name: break;
         case step::info:
             result_.server.run_id = wire::field(reply.text(), "run_id");
+            if (wire::field(reply.text(), "redis_mode") == "sentinel") {
+                return fail(errc::not_master, "it is a Sentinel, which keeps no keys: name the "
+                                              "master itself that it watches");
+            }
             read_replication(reply.text(), result_.server);
             // A replica's files may be started at its address, and lack the last writes.
             may_be_durable_ = !was_replica(reply.text()) && !result_.server.has_replicas;
             result_.server.is_durable = may_be_durable_ && has_settled_log(reply.text());
             result_.settings = read_settings(reply.text());
             if (is_guarded(*client_) && result_.server.run_id.empty()) {
-                return fail(errc::protocol_error, "INFO names no run_id");
+                return fail(errc::protocol_error,
+                            "INFO names no run_id: it may be a proxy: name the Redis servers "
+                            "behind it");
             }
             break;
         case step::durability:
@@ -406,7 +443,7 @@ handshake::outcome handshake::on_answer(step at, const resp::reply& reply) {
                 result_.record = *answer.record;
             } else if (is_guarded(*client_) || answer.needs_later_version ||
                        answer.why.error != errc::foreign_data) {
-                return fail(answer.why.error, "the node record: " + answer.why.detail);
+                return fail_of_record(answer.why, answer.needs_later_version);
             }
         }
     }

@@ -73,7 +73,7 @@ protected:
 class connection : public transport_user {
 public:
     void on_files(std::string complaint) override { files_complaint_ = std::move(complaint); }
-    void on_reached(time_point now) override { link_.answered(now); }
+    void on_reached(time_point now) override;
     void on_open(time_point now) override;
     void on_bytes(std::string_view bytes, time_point now) override;
     void on_down(error_code why, time_point now) override;
@@ -150,6 +150,7 @@ private:
     void open(time_point now);
     void hang_up();
     bool has_tls() const noexcept;
+    std::string tell_of_bytes(std::string_view first) const;
     std::string tell_of_distance(time_point now) const;
 
     std::size_t index_;
@@ -165,6 +166,8 @@ private:
     std::string files_complaint_;
     time_point last_bytes_{};
     bool was_ready_ = false;    // any connection of it
+    bool is_reached_ = false;   // TLS may still be negotiated
+    bool has_bytes_ = false;    // of the latest connection
     bool opens_again_ = false;  // after `on_end`, unless it is stopped there
 };
 
@@ -250,6 +253,7 @@ private:
     bool is_flushed(const resp::reply& reply);
     outcome fail(wire::failure why);
     outcome fail(error_code error, std::string detail);
+    outcome fail_of_record(const wire::failure& why, bool is_of_later_version = false);
 
     const node_options* node_;
     const client_options* client_;

@@ -411,16 +411,17 @@ node_finding about_silence(const wire::failure& why, const std::string& key_pref
                                 : found + ": " + wire::remedy_for(why.detail, key_prefix)};
     }
     if (why.error == errc::auth_failed) return finding_of(auth_failed, found);
-    const bool says_what_to_do = found.find("redis://") != found.npos ||
-                                 found.find("rediss://") != found.npos ||
-                                 std::string_view(why.error.category().name()) == "redlock.tls";
-    if (says_what_to_do) return {unreachable, severity::error, found};
+    const auto says = [&found](std::string_view what) { return found.find(what) != found.npos; };
+    const bool says_what_to_do =
+        says("redis://") || says("rediss://") || says("name the ") || says("delete its key ") ||
+        says("ulimit -n") || std::string_view(why.error.category().name()) == "redlock.tls";
     const auto with = [&found](std::string_view remedy) {
         return node_finding{unreachable, severity::error, found + ": " + std::string(remedy)};
     };
     if (why.error == errc::timed_out) {
         return with("look whether the server hangs, and whether a firewall drops its packets");
     }
+    if (says_what_to_do) return {unreachable, severity::error, found};
     if (why.error == errc::protocol_error) return with("check that a Redis server listens there");
     if (why.detail.find("LOADING") != why.detail.npos) {
         return with("wait until the server has read its files");

@@ -244,6 +244,7 @@ void inspect_operation::tell_age(time_point now) {
 bool list_operation::go_on(time_point now) {
     if (!std::exchange(has_begun_, true)) {
         unused_ = client().nodes.all();
+        pages_.resize(client().shared.size());
         const node_mask all = unused_;
         while (!client().shared.lists().is_quorum(all - unused_)) ask_another(now);
         return true;
@@ -261,37 +262,73 @@ void list_operation::ask_another(time_point now) {
     if (unused_.empty() || is_over()) return;
     const std::size_t next = *unused_.begin();
     unused_.erase(next);
-    ask_for_page(next, "0", now);
+    ask_for_next(next, now);
 }
 
-void list_operation::ask_for_page(std::size_t node, std::string_view cursor, time_point now) {
+void list_operation::ask_for_next(std::size_t node, time_point now) {
     wire::request scan;
-    wire::write_scan(scan.words, cursor, client().shared.options().key_prefix + prefix_);
-    ask(0, scan, node_mask::only(node), now);
+    wire::write_scan(scan.words, pages_[node].cursor,
+                     client().shared.options().key_prefix + what_.prefix);
+    ask(ask_for_page, scan, node_mask::only(node), now);
 }
 
-void list_operation::read(std::size_t node, std::uint32_t, const resp::reply& reply,
+void list_operation::read(std::size_t node, std::uint32_t question, const resp::reply& reply,
                           time_point now) {
-    const auto page = wire::read_scan(reply);
-    if (!page) return ask_another(now);
-    for (std::size_t i = 0; i < page->keys.size(); ++i) note(page->keys[i].text());
+    if (question == ask_for_page) {
+        const auto found = wire::read_scan(reply);
+        return found ? read_page(node, *found, now) : ask_another(now);
+    }
+    const auto forms = wire::read_forms(reply, pages_[node].keys.size());
+    forms ? finish_page(node, *forms, now) : ask_another(now);
+}
+
+void list_operation::read_page(std::size_t node, const wire::scanned& found, time_point now) {
+    page& at = pages_[node];
+    at.cursor = found.cursor;
+    at.keys.clear();
+    for (std::size_t i = 0; i < found.keys.size(); ++i) {
+        const std::string_view key = found.keys[i].text();
+        if (is_news(key)) at.keys.emplace_back(key);
+    }
+    if (!what_.leases_only || at.keys.empty()) {
+        return finish_page(node, std::string(at.keys.size(), '1'), now);
+    }
+    wire::request forms;
+    wire::write_forms(forms.words, resp::script_form::by_hash, at.keys);
+    ask(ask_for_forms, forms, node_mask::only(node), now);
+}
+
+// `forms`: of each key of the page whether it counts.
+void list_operation::finish_page(std::size_t node, std::string_view forms, time_point now) {
+    const page& at = pages_[node];
+    const std::size_t prefix = client().shared.options().key_prefix.size();
+    for (std::size_t i = 0; i < at.keys.size(); ++i) {
+        if (forms[i] != '0') found_.insert(at.keys[i].substr(prefix));
+    }
     if (found_.size() > most) return end(errc::backlog);
-    if (page->cursor != "0") return ask_for_page(node, page->cursor, now);
+    if (at.cursor != "0") return ask_for_next(node, now);
     complete_.insert(node);
+}
+
+bool list_operation::write_again(std::size_t node, std::uint32_t question, wire::request& out,
+                                 time_point) const {
+    if (question != ask_for_forms) return false;
+    wire::write_forms(out.words, resp::script_form::whole, pages_[node].keys);
+    return true;
 }
 
 void list_operation::failed(std::size_t, std::uint32_t, const wire::failure&, time_point now) {
     ask_another(now);
 }
 
-// Most keys are fences of resources that nobody holds: their names are not copied.
-void list_operation::note(std::string_view key) {
+// Whether it is the key of a resource that was not found yet. Most keys are fences of resources
+// that nobody holds: their names are not copied.
+bool list_operation::is_news(std::string_view key) const {
     const client_options& options = client().shared.options();
-    if (!key.starts_with(options.key_prefix)) return;
+    if (!key.starts_with(options.key_prefix)) return false;
     const std::string_view resource = key.substr(options.key_prefix.size());
-    if (role_of(options.key_prefix, resource) != key_role::lock) return;
-    const bool is_new = found_.find(resource) == found_.end();
-    if (is_new && validate_resource(options, resource).empty()) found_.emplace(resource);
+    return role_of(options.key_prefix, resource) == key_role::lock &&
+           found_.find(resource) == found_.end() && validate_resource(options, resource).empty();
 }
 
 std::vector<std::string> list_operation::take_result() {

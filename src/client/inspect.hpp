@@ -71,14 +71,23 @@ private:
 };
 
 /// Reads the keys of a quorum of nodes page by page, side by side: what is held has its key on one
-/// of them at least. In place of a node that fails it reads another.
+/// of them at least. In place of a node that fails it reads another. Where only leases are wanted,
+/// the node says of each page which they are: of other programs' strings there may be many.
 class list_operation : public node_survey<std::vector<std::string>> {
 public:
-    explicit list_operation(std::string prefix) : prefix_(std::move(prefix)) {}
+    explicit list_operation(list_query what) : what_(std::move(what)) {}
 
 private:
     /// More are not kept, and the operation fails.
     static constexpr std::size_t most = 1'000'000;
+
+    enum question : std::uint32_t { ask_for_page, ask_for_forms };
+
+    /// What a node named last, and where it goes on.
+    struct page {
+        std::string cursor = "0";
+        std::vector<std::string> keys{};
+    };
 
     /// So that a name is looked for before it is copied.
     struct hash_of_text {
@@ -93,12 +102,17 @@ private:
               time_point now) final;
     void failed(std::size_t node, std::uint32_t question, const wire::failure& why,
                 time_point now) final;
+    bool write_again(std::size_t node, std::uint32_t question, wire::request& out,
+                     time_point now) const final;
     std::vector<std::string> take_result() final;
     void ask_another(time_point now);
-    void ask_for_page(std::size_t node, std::string_view cursor, time_point now);
-    void note(std::string_view key);
+    void ask_for_next(std::size_t node, time_point now);
+    void read_page(std::size_t node, const wire::scanned& found, time_point now);
+    void finish_page(std::size_t node, std::string_view forms, time_point now);
+    bool is_news(std::string_view key) const;
 
-    std::string prefix_;
+    list_query what_;
+    std::vector<page> pages_;  // by the index of their nodes
     std::unordered_set<std::string, hash_of_text, std::equal_to<>> found_;
     node_mask unused_{};  // that were not read
     bool has_begun_ = false;

@@ -30,6 +30,27 @@ failure read_failure(const resp::reply& reply) {
     return {vote::refused, why, text::printable(words.substr(0, words.find(", with args")))};
 }
 
+// The bytes themselves are not shown: a server may answer with what it was sent, the password too.
+std::string tell_of_other_server(std::string_view first_bytes, std::string_view why) {
+    constexpr std::string_view alert("\x15\x03", 2);  // of a TLS server that got no handshake
+    if (first_bytes.starts_with(alert)) return "the server expects TLS: use rediss://";
+    const bool is_http = first_bytes.starts_with("HTTP/") || first_bytes.starts_with('<');
+    const std::string kind = is_http                            ? "an HTTP server"
+                             : first_bytes.starts_with("SSH-") ? "an SSH server"
+                                                                : "a server of another kind";
+    return text::printable(why) + ": " + kind + " listens there: name the port of a Redis server";
+}
+
+// Redis and proxies have words of their own for it.
+std::string_view remedy_for_unknown_command(std::string_view words) noexcept {
+    for (const auto* said : {"unknown command", "unsupported command", "invalid request"}) {
+        if (words.find(said) == words.npos) continue;
+        return "it may be a proxy: name the Redis servers behind it; or rename-command took this "
+               "command away: give it back";
+    }
+    return {};
+}
+
 namespace {
 
 // Not among the scripts of lua/: handshakes see that nodes have those, and this one runs once. SET

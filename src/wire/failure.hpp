@@ -27,6 +27,12 @@ struct failure {
 /// An error reply, or a reply of a kind that the command can't have.
 failure read_failure(const resp::reply& reply);
 
+/// Of a server whose first bytes begin no reply: of what kind it is, and what to do. `why` is what
+/// the parser says.
+std::string tell_of_other_server(std::string_view first_bytes, std::string_view why);
+/// What to do where a server does not know a command; empty where these words say nothing of that.
+std::string_view remedy_for_unknown_command(std::string_view words) noexcept;
+
 /// One EVAL, which does what a lock needs: it writes and deletes a key of its own, which would run
 /// out by itself, publishes to a channel of nobody's, and runs each other command that the
 /// library's scripts use in a form that changes nothing. `is_fenced`: else only those that plain

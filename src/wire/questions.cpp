@@ -52,9 +52,9 @@ std::optional<scanned> read_scan(const resp::reply& reply) {
 
 namespace {
 
+template <class Text>
 void write(std::string& out, resp::script_form form, std::string_view how_much,
-           std::span<const std::string_view> keys, std::string_view key_prefix,
-           bool has_companions) {
+           std::span<const Text> keys, std::string_view key_prefix, bool has_companions) {
     std::vector<std::string_view> words{verb(form), body(form, resp::look()), "0", key_prefix,
                                         has_companions ? "1" : "0", how_much};
     words.insert(words.end(), keys.begin(), keys.end());
@@ -88,9 +88,19 @@ std::optional<std::uint64_t> read_look(const resp::reply& reply, std::size_t i,
     return read_whole<std::uint64_t>(all.substr(digits * i, digits), 16);
 }
 
+void write_forms(std::string& out, resp::script_form form, std::span<const std::string> keys) {
+    write(out, form, "forms", keys, "", false);
+}
+
+std::optional<std::string_view> read_forms(const resp::reply& reply, std::size_t count) {
+    const bool is_answer = reply.type() == resp::reply_type::string && reply.text().size() == count;
+    return is_answer ? std::optional(reply.text()) : std::nullopt;
+}
+
 void write_view(std::string& out, resp::script_form form, std::string_view key,
                 std::string_view key_prefix, bool has_companions) {
-    write(out, form, "all", {&key, 1}, key_prefix, has_companions);
+    write(out, form, "all", std::span<const std::string_view>(&key, 1), key_prefix,
+          has_companions);
 }
 
 std::optional<resource_view> read_view(const resp::reply& reply) {

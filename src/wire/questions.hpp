@@ -42,6 +42,11 @@ void write_look(std::string& out, resp::script_form form, std::span<const std::s
 /// The digest of what the node has of the i-th of `count` keys. Nothing where it is no answer.
 std::optional<std::uint64_t> read_look(const resp::reply& reply, std::size_t i, std::size_t count);
 
+/// Which of these strings have a value as locks of this library have; see seldom/look.lua.
+void write_forms(std::string& out, resp::script_form form, std::span<const std::string> keys);
+/// Of each of `count` keys '0' if it has none, else '1'. Nothing where it is no answer.
+std::optional<std::string_view> read_forms(const resp::reply& reply, std::size_t count);
+
 /// What a key holds, its time, and its fence: the server's answers.
 struct key_view {
     resp::reply value;

@@ -179,6 +179,65 @@ TEST_CASE("a connection that is not greeted in time is given up, and rests") {
     CHECK_FALSE(l.is_untried());  // it was tried in vain before
 }
 
+TEST_CASE("a server that begins with what is no reply is said to be of another kind") {
+    line l;
+    l.start().on_open(l.now);
+    const auto detail = [&](std::string_view bytes) {
+        l.hear(bytes);
+        REQUIRE(l.ends.size() == 1);
+        CHECK(l.ends[0].error == errc::protocol_error);
+        return l.ends[0].detail;
+    };
+    const auto says = [](const std::string& text, std::string_view part) {
+        return text.find(part) != text.npos;
+    };
+    SECTION("HTTP") { CHECK(says(detail("HTTP/1.1 400 Bad Request\r\n"), ": an HTTP server ")); }
+    SECTION("SSH") { CHECK(says(detail("SSH-2.0-OpenSSH_9.2\r\n"), ": an SSH server ")); }
+    SECTION("an alert of TLS") { CHECK(says(detail("\x15\x03\x01"), "use rediss://")); }
+    SECTION("the bytes are not shown") {
+        CHECK_FALSE(says(detail("502 AUTH s3cret: no such command\r\n"), "s3cret"));
+        CHECK(says(l.ends[0].detail, ": a server of another kind "));
+    }
+    SECTION("what is no reply behind one that is") {
+        CHECK_FALSE(says(detail("+hi\r\nHTTP/1.1 400\r\n"), "an HTTP server"));
+    }
+}
+
+TEST_CASE("that a server expects no TLS is said where it took the connection and was silent") {
+    line l;
+    l.given.nodes[0].tls.emplace();
+    l.start();
+    bool is_hinted = false;
+    SECTION("nothing at its address") {}
+    SECTION("it took the connection") {
+        l.on_reached(l.now);
+        is_hinted = true;
+    }
+    SECTION("it speaks TLS") {
+        l.on_reached(l.now);
+        l.on_open(l.now);
+    }
+    SECTION("it spoke TLS on an earlier connection") {
+        l.on_open(l.now);
+        l.hear("+hi\r\n");
+        l.on_down(broken, l.now);
+        l.pass(1h);
+        l.on_reached(l.now);
+        l.ends.clear();
+    }
+    l.pass(l.given.connect_timeout);
+    REQUIRE(l.ends.size() == 1);
+    CHECK(l.ends[0].detail.ends_with("; if it expects no TLS, use redis://") == is_hinted);
+}
+
+TEST_CASE("no descriptor left is this program's matter") {
+    line l;
+    l.start();
+    l.on_down(make_error_code(boost::system::errc::too_many_files_open), l.now);
+    REQUIRE(l.ends.size() == 1);
+    CHECK(l.ends[0].detail == "this program has no descriptor left: raise ulimit -n");
+}
+
 TEST_CASE("a connect_timeout is named where what the node answered took long") {
     line l;
     l.given.connect_timeout = 500ms;

@@ -113,6 +113,15 @@ class Objects(unittest.TestCase):
                               else ("secret generic", volume["secret"]["secretName"]))
                 self.assertIn(f"kubectl create {kind} {name} ", made)
 
+    def test_only_the_leader_gets_requests_and_a_rollout_goes_on(self):
+        (leader,) = [o for o in self.all if o["kind"] == "Deployment"]
+        (container,) = pod_of(leader)["spec"]["containers"]
+        (service,) = [o for o in objects_in("leader.yaml") if o["kind"] == "Service"]
+        port = service["spec"]["ports"][0]["targetPort"]
+        self.assertEqual(container["readinessProbe"]["tcpSocket"]["port"], port)
+        self.assertEqual([p["name"] for p in container["ports"]], [port])
+        self.assertEqual(leader["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"], "100%")
+
     def test_the_commands_are_understood(self):
         """No node answers: that is another status than one of wrong usage."""
         commands = [pod_of(o)["spec"]["containers"][0]["command"] for o in self.all if pod_of(o)]

@@ -95,6 +95,43 @@ TEST_CASE("list goes through more names than one page has", "[list]") {
     CHECK(line_count(got.out) == many);
 }
 
+TEST_CASE("list looks at no string of another program by itself", "[list]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto held = d.acquire("mine", {.ttl = 50s});
+    auto slot = d.acquire("pool", {.ttl = 50s, .slots = 3});
+    auto reader = d.acquire("book", {.ttl = 50s, .mode = lock_mode::shared});
+    const std::string id = "0123456789abcdefghij-_";
+    for (std::size_t i = 0; i < 3; ++i) {
+        auto node = nodes.ask(i);
+        for (int n = 0; n < 3'000; ++n) node.set("cached:" + std::to_string(n), "a value");
+        node.set("odd:lease", id + "@host:1");
+        node.set("odd:no name", id);
+        node.set("odd:no base64url", "0123456789abcdefghij+/@host:1");
+        node.set("odd:short", id.substr(1) + "@host:1");
+        node.set("odd:long", std::string(1'000'000, 'x'));
+        node.set("odd:behind a line", "\n" + id + "@host:1");
+    }
+    const auto calls = [&] {
+        long long sum = 0;
+        for (std::size_t i = 0; i < 3; ++i) sum += nodes.ask(i).calls("evalsha");
+        return sum;
+    };
+    const auto before = calls();
+    auto got = listed(nodes);
+    INFO(got.out << got.err);
+    CHECK(got.status == 0);
+    CHECK(line_count(got.out) == 4);
+    for (const auto* name : {"'mine' held", "'pool' 1 of 3", "'book' shared", "'odd:lease' held"}) {
+        CHECK(contains_text(got.out, name));
+    }
+    CHECK(calls() - before < 300);  // one for each page, and for each of the four
+    for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).command({"SCRIPT", "FLUSH"});
+    CHECK(line_count(listed(nodes).out) == 4);
+    got = listed(nodes, {"--all"});
+    CHECK(line_count(got.out) == 3'009);
+}
+
 TEST_CASE("list reads as many nodes as hold a lock, and others in place of those that fail",
           "[list]") {
     cluster nodes(3);

@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "support/cluster.hpp"
+#include "support/hostile_server.hpp"
 #include "support/run.hpp"
 #include "support/skipped.hpp"
 #include "support/tls_ports.hpp"
 #include "tool_process.hpp"
 
+#include <cstdlib>
 #include <fstream>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -410,4 +413,182 @@ TEST_CASE("for --node rediss:// the files are options", "[remedies]") {
         CHECK(got.status == 125);
         mentions_all(got.err, {text});
     }
+}
+
+namespace {
+
+// It answers nothing but these bytes, to the first command, and hangs up.
+misbehaviour says_once(std::string bytes) {
+    return [bytes = std::move(bytes)](const request&) {
+        return answer{.bytes = bytes, .after = answer::then::close};
+    };
+}
+
+// A cluster proxy knows what has a key, and little else.
+misbehaviour passes_on_keys(const std::string& refusal) {
+    return [refusal](const request& r) {
+        const bool is_about_keys = r.name == "AUTH" || r.name == "PING" || r.name == "SET";
+        return answer{.bytes = is_about_keys ? r.proper : "-" + refusal + "\r\n"};
+    };
+}
+
+const std::string port_of_redis = "name the port of a Redis server";
+
+}  // namespace
+
+TEST_CASE("a server of another kind on the port is said to be that", "[remedies]") {
+    struct sample {
+        std::string bytes;
+        std::string kind;
+        std::string remedy;
+    };
+    const auto [bytes, kind, remedy] = GENERATE(values<sample>({
+        {"HTTP/1.1 400 Bad Request\r\nServer: nginx\r\n\r\n", "an HTTP server", port_of_redis},
+        {"<!DOCTYPE HTML>\n<html><body>400</body></html>", "an HTTP server", port_of_redis},
+        {"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "an SSH server", port_of_redis},
+        {"220 mail.example.net ESMTP\r\n", "a server of another kind", port_of_redis},
+        {"ERROR\r\nERROR\r\n", "a server of another kind", port_of_redis},  // memcached
+        {std::string("\x4a\0\0\0\x0a", 5) + "8.0.35", "a server of another kind", port_of_redis},
+        {std::string("\x15\x03\x01\0\x02\x02\x46", 7), "expects TLS", "use rediss://"},
+        {"", "hung up before it answered", "name the servers behind it"},
+    }));
+    const hostile_server other(says_once(bytes));
+    const call uri = uris_of_all({"redis://127.0.0.1:" + std::to_string(other.port())});
+    for (const call& words : {locks("r"), call{"doctor"}}) {
+        const auto got = end_of_call(uri, words);
+        CHECK(got.status == (words.front() == "run" ? 121 : 2));
+        mentions_all(got.out + got.err, {kind, remedy});
+        CHECK(got.out.find(remedy + ":") == std::string::npos);  // no other remedy after it
+    }
+}
+
+TEST_CASE("a proxy that refuses commands is no node: name the servers behind it", "[remedies]") {
+    const std::string refusal = GENERATE("ERR unknown command 'x', with args beginning with: ",
+                                         "ERR unsupported command 'x'", "invalid request");
+    const hostile_server proxy(passes_on_keys(refusal));
+    const std::string address = "127.0.0.1:" + std::to_string(proxy.port());
+    for (const auto* database : {"", "/3"}) {
+        const std::string uri = "redis://" + address + database;
+        for (const call& words : {locks("r"), call{"doctor"}}) {
+            const auto got = end_of_call(uris_of_all({uri}), words);
+            CHECK(got.status == (words.front() == "run" ? 121 : 2));
+            mentions_all(got.out + got.err, {"a proxy", "rename-command", "name the Redis servers"});
+            CHECK(got.out.find("correct what the server says") == std::string::npos);
+        }
+    }
+}
+
+TEST_CASE("a command that was renamed: given its name again, the node votes", "[remedies]") {
+    server_options renamed;
+    renamed.args = {"--rename-command", "TIME", "clock"};
+    cluster nodes(1, renamed);
+    const auto got = end_of_call(config_of(nodes), locks("r"));
+    CHECK(got.status == 121);
+    mentions_all(got.err, {"'TIME'", "rename-command"});
+    nodes[0].options().args.clear();
+    nodes.restart(0);
+    CHECK(end_of_call(config_of(nodes), locks("r")).status == 0);
+}
+
+TEST_CASE("a Sentinel is no node: name the master that it watches", "[remedies]") {
+    cluster nodes(1);
+    found(nodes);
+    const scratch folder;
+    const std::string port = std::to_string(free_tls_port());
+    const std::string file = file_with(folder, "sentinel.conf",
+                                       "bind 127.0.0.1\nport " + port + "\ndir " + (folder / "") +
+                                           "\nsentinel monitor m 127.0.0.1 " + port_of(nodes) +
+                                           " 1\n");
+    const char* const program = std::getenv("REDIS_SERVER");
+    const tool_process sentinel(
+        tool_process::program{"/usr/bin/env"},
+        {program == nullptr || *program == '\0' ? "redis-server" : program, file, "--sentinel"});
+    const call uri = uris_of_all({"redis://127.0.0.1:" + port});
+    call_end got{};
+    REQUIRE(eventually([&] {
+        got = end_of_call(uri, locks("r"));
+        return got.err.find("Connection refused") == std::string::npos;
+    }));
+    CHECK(got.status == 121);
+    mentions_all(got.err, {"it is a Sentinel", "name the master itself"});
+    got = end_of_call(uri, {"doctor"});
+    CHECK(got.status == 2);
+    mentions_all(got.out, {"it is a Sentinel", "name the master itself"});
+    CHECK(got.out.find("correct its address") == std::string::npos);
+    CHECK(end_of_call(config_of(nodes), locks("r")).status == 0);
+}
+
+TEST_CASE("a node record that is none: its key is named, and deleting it helps", "[remedies]") {
+    cluster nodes(3);
+    found(nodes);
+    std::string text = read_file(nodes.config());
+    text.insert(1, R"("key_prefix": "lock:", "ttl_max_ms": 1000, )");
+    const scratch folder;
+    const call config{"--config", file_with(folder, "nodes.json", text)};
+    CHECK(end_of_call(config, {"init", "--yes"}).status == 0);
+    const call words = GENERATE(call{"SET", "lock:redlock:node", "garbled"},
+                                call{"SET", "lock:redlock:node", ""},
+                                call{"HSET", "lock:redlock:node", "a", "b"});
+    for (const std::size_t i : {0U, 1U}) {
+        nodes.ask(i).del("lock:redlock:node");
+        nodes.ask(i).command(words);
+    }
+    const std::string remedy = "delete its key lock:redlock:node";
+    auto got = end_of_call(config, {"run", "--ttl", "500ms", "r", "--", "true"});
+    CHECK(got.status == 121);
+    mentions_all(got.err, {remedy});
+    got = end_of_call(config, {"init", "--yes"});
+    mentions_all(got.out + got.err, {remedy});
+    got = end_of_call(config, {"doctor"});
+    CHECK(got.status == 2);
+    mentions_all(got.out, {remedy});
+    CHECK(got.out.find("start the server") == std::string::npos);
+    for (const std::size_t i : {0U, 1U}) nodes.ask(i).del("lock:redlock:node");
+    CHECK(eventually([&] {
+        return end_of_call(config, {"run", "--ttl", "500ms", "r", "--", "true"}).status == 0;
+    }));
+}
+
+TEST_CASE("rediss:// to a port without TLS is said to be perhaps that", "[remedies]") {
+    cluster nodes(1);
+    const std::string address = "127.0.0.1:" + port_of(nodes);
+    const auto hint = [](const call_end& got) {
+        return got.err.find("use redis://") != std::string::npos;
+    };
+    const auto got = end_of_call(uris_of_all({"rediss://" + address}), locks("r"));
+    CHECK(got.status == 121);
+    CHECK(hint(got));
+    mentions_all(end_of_call(uris_of_all({"rediss://" + address}), {"doctor"}).out,
+                 {"use redis://", "look whether the server hangs"});
+    CHECK(end_of_call(uris_of_all({"redis://" + address}), locks("r")).status == 0);
+    // One that hangs on a port without TLS.
+    nodes.stop(0);
+    CHECK_FALSE(hint(end_of_call(uris_of_all({"redis://" + address}), locks("r"))));
+    nodes.cont(0);
+}
+
+TEST_CASE("descriptors that are exhausted are the program's own matter: raise ulimit -n",
+          "[remedies]") {
+    cluster nodes(3);
+    found(nodes);
+    // The fewest with which the command says more than that it can't begin, and some more.
+    const auto with_limit = [&](int limit, const std::string& words) {
+        const std::string line = "ulimit -n " + std::to_string(limit) + "; exec \"$REDLOCK_TOOL\" " +
+                                 "--config '" + nodes.config() + "' " + words;
+        tool_process running(tool_process::program{"/bin/sh"}, {"-c", line});
+        const int status = running.wait();
+        return call_end{status, running.out(), running.err()};
+    };
+    for (const auto* words : {"run r -- true", "inspect r", "doctor", "acquire a"}) {
+        for (int limit = 5; limit < 24; ++limit) {
+            const auto got = with_limit(limit, words);
+            const std::string all = got.out + got.err;
+            INFO(words << " with " << limit << ": " << all);
+            const bool is_told = all.find("raise ulimit -n") != all.npos;
+            CHECK((all.find("Too many open files") == all.npos || is_told));
+            CHECK(all.find("fix these nodes") == all.npos);
+            CHECK(all.find("start the server") == all.npos);
+        }
+    }
+    CHECK(with_limit(64, "run r -- true").status == 0);
 }

@@ -73,7 +73,7 @@ REDLOCK_EXPORT void start_inspect(const impl_ptr& impl, std::string resource,
                                   inspect_handler handler);
 REDLOCK_EXPORT void start_watch(const impl_ptr& impl, std::string resource, resource_state last,
                                 inspect_handler handler);
-REDLOCK_EXPORT void start_list(const impl_ptr& impl, std::string prefix, list_handler handler);
+REDLOCK_EXPORT void start_list(const impl_ptr& impl, list_query what, list_handler handler);
 REDLOCK_EXPORT void start_last_runs(const impl_ptr& impl, std::string resource,
                                     runs_handler handler);
 REDLOCK_EXPORT void start_record_run(const impl_ptr& impl, std::string resource,

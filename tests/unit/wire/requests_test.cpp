@@ -620,8 +620,11 @@ TEST_CASE("a look names the keys as arguments, so that it needs no right to writ
     const std::vector<std::string_view> keys{"p:a", "p:b"};
     wire::write_look(out, resp::script_form::by_hash, keys, "p:", true);
     wire::write_view(out, resp::script_form::by_hash, "p:a", "p:", false);
+    const std::vector<std::string> page{"p:a", "p:c"};
+    wire::write_forms(out, resp::script_form::by_hash, page);
     std::string expected;
     resp::append_command(expected, {"EVALSHA", resp::look().sha1, "0", "p:", "1", "digests", "p:a", "p:b"});
     resp::append_command(expected, {"EVALSHA", resp::look().sha1, "0", "p:", "0", "all", "p:a"});
+    resp::append_command(expected, {"EVALSHA", resp::look().sha1, "0", "", "0", "forms", "p:a", "p:c"});
     CHECK(out == expected);
 }
