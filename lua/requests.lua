@@ -42,7 +42,8 @@
 --   extend_slot, hold_slot VALUE TTL FENCE SLOT K
 --   release_slot VALUE SLOT K
 --   leave_slot VALUE SLOT K FENCE ID TICKET LIFE KEEP NOTE LONG
---          the same for one of K slots: shared/slot_requests.lua
+--          the same for one of K slots: shared/slot_requests.lua. K is a number, or "5/60000":
+--          nobody gives the slot back, and the 5 of them stay taken for 60,000 ms
 --   acquire_all M VALUE TTL FENCE
 --   await_all M VALUE TTL FENCE ID TICKET LIFE
 --   extend_all, hold_all M VALUE TTL FENCE
@@ -65,6 +66,7 @@
 --   {6, left, value, fence, before, free, k}  the slot is taken, or others wait before it: when one
 --                              is free, and a map of those that are, of k; others may have named
 --                              fewer than K
+--   {7, period}                the TTL is shorter than that period, which somebody names with K
 --   Of several keys, 2 and 3 carry the longest times and the highest fence of all, a map of those
 --   that a wake-up will tell of, and which is held for longest, or is the first that is waited for,
 --   from 0; and 2 whether that one lacks a fence:

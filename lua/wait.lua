@@ -39,7 +39,7 @@ for i = 1, n do
     end
     local k = tonumber(ARGV[3 * n + 1 + i])
     if k > 0 then
-        local named = smallest_number(key, k, now)
+        local named = named_terms(key, k, now)
         k = type(named) == 'number' and named or k
         local taken, size = taken_slots(key, k, now)
         size = taken and size or 0

@@ -37,8 +37,8 @@ public:
     /// Once they are closed, each operation completes with `errc::client_closed`; so the client may
     /// be destroyed before the limiter.
     ///
-    /// **Preconditions.** Those of `rate_limiter`: all programs name the same limit, and the
-    /// resource is for nothing else.
+    /// **Preconditions.** Those of `rate_limiter`: all programs name the same limit and period, and
+    /// the resource is for nothing else.
     /// **Errors.** Throws what `rate_limiter` throws: `std::system_error` with
     /// `errc::invalid_argument`.
     async_rate_limiter(client& over, std::string resource, std::uint16_t limit,

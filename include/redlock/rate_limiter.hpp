@@ -38,9 +38,12 @@ class REDLOCK_EXPORT rate_limiter {
 public:
     using answer = limit_answer;
 
-    /// Sends nothing. All programs name the same limit: if not, the smallest counts, and one that
-    /// nobody names any more counts for a period after its last use, at least for 15 s. No program
-    /// uses `slots` or a `counting_semaphore` of the same resource.
+    /// Sends nothing. All programs name the same limit and period. If not, the smallest limit and
+    /// the longest period count for all, from the first time that is allowed by them on: what was
+    /// allowed before, or is under way then, is not made up for. One that nobody names any more
+    /// counts for a period after its last use, at least for 15 s; a program that met a longer
+    /// period than its own may go by it for as long again. No program uses `slots` or a
+    /// `counting_semaphore` of the same resource.
     ///
     /// **Preconditions.** The client outlives the limiter and is not moved from.
     /// **Errors.** Throws `std::system_error` with `errc::invalid_argument` if `limit` is 0 or
@@ -56,7 +59,8 @@ public:
     /// `acquire_for()` of this limiter wait. That the limit is reached is no error.
     ///
     /// **Errors.** `std::system_error`, whose text says why, node by node: `no_quorum`, so that the
-    /// caller may decide whether to go on without a limit; `validity_exhausted`: the nodes answer
+    /// caller may decide whether to go on without a limit, also where another program names a
+    /// period that is too long for this client's `ttl_max`; `validity_exhausted`: the nodes answer
     /// too late for the period; else those of `blocking_client::acquire`. Nothing is used up then.
     answer try_acquire();
 

@@ -49,7 +49,7 @@ local function living(set, most)
     local now_ms = all[1] and math.floor(node_us() / 1000)
     for i = #all - 1, 1, -2 do
         local until_ms = tonumber(all[i + 1])
-        local k = until_ms < -now_ms and tonumber(string.match(all[i], '^k:(%d+)$'))
+        local k = until_ms < -now_ms and tonumber(string.match(all[i], '^k:(%d+)'))
         if until_ms > now_ms and #members < most then
             members[#members + 1] = all[i]
         elseif k then

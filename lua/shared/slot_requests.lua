@@ -4,20 +4,28 @@
 local now_ms = math.floor(node_us() / 1000)
 
 -- Known of each set, so that the script asks the server once where many requests want a slot of one
--- resource: the smallest number of slots that any program has `named`; by its text, whether a
--- request of this script names a number, and until when that counts; which of the first `counted`
--- slots are `taken`, each until when, and how many (`size`); until when the set lives (`until_ms`).
+-- resource: the smallest number of slots that any program has `named`, and the `longest` period; by
+-- their text, whether a request of this script names a number, and until when that counts; which of
+-- the first `counted` slots are `taken`, each until when, and how many (`size`); until when the set
+-- lives (`until_ms`).
 -- include shared/known.lua
 
--- Or the server's error.
+-- Of "5", or of "5/60000".
+local function number_in(k)
+    return tonumber(string.match(k, '^%d+'))
+end
+
+-- How many there are, and the longest period; or the server's error.
 local function count_slots(set, k)
     local of = about(set)
-    local named = of.named or smallest_number(set, math.huge, now_ms)
-    if type(named) == 'table' then
-        return named
+    if not of.named then
+        local named, longest = named_terms(set, math.huge, now_ms)
+        if type(named) == 'table' then
+            return named
+        end
+        of.named, of.longest = named, longest
     end
-    of.named = named
-    return math.min(named, tonumber(k))
+    return math.min(of.named, number_in(k)), of.longest
 end
 
 -- Or nil, and the server's error.
@@ -108,7 +116,10 @@ local function note_count(set, k, until_ms)
         return done
     end
     of[k] = until_ms
-    of.named = of.named and math.min(of.named, tonumber(k))
+    if of.named then
+        of.named = math.min(of.named, number_in(k))
+        of.longest = math.max(of.longest, tonumber(string.match(k, '/(%d+)')) or 0)
+    end
     keep_set(set, until_ms)
     redis.pcall('ZREMRANGEBYSCORE', set, '0', now_ms)
     redis.pcall('ZREMRANGEBYSCORE', set, string.format('-%.0f', now_ms), '(0')
@@ -135,7 +146,7 @@ end
 
 local function compare_slot(current, value, slot, k)
     local set, is_ours = KEYS[next_companion], current == value
-    local counted = is_ours and tonumber(k) or count_slots(set, k)
+    local counted = is_ours and number_in(k) or count_slots(set, k)
     if type(counted) == 'table' then
         return nil, counted
     end
@@ -191,7 +202,15 @@ end
 local slotted = {compare = compare_slot, wait = wait_for_slot, refuse = refuse_slot,
                  take = take_slot}
 
+-- A quorum that takes a slot for a shorter time than a period that is named would let it be taken
+-- again within that, by nodes that the longer one was never named to: so no node takes one.
 local function acquire_slot(i, _, value, ttl, fence, slot, k, id, ticket, life)
+    local counted, longest = count_slots(KEYS[next_companion], k)
+    if type(counted) == 'table' then
+        return counted
+    elseif tonumber(ttl) < longest then
+        return {7, longest}
+    end
     return acquire_as(slotted, i, value, ttl, fence, id, ticket, life, slot, k)
 end
 

@@ -4,20 +4,25 @@
 -- The key of slot 3 of K is K#3. All slots have the queue of K, and a sorted set that tells which
 -- of them are taken: each one's number, and until when it is, in ms of this node's clock. "k:5" in
 -- it says that somebody names five slots, its score, below zero, until when that counts: where
--- programs name different numbers the smallest counts.
+-- programs name different numbers the smallest counts. "k:5/60000" says besides that each of them
+-- has to stay taken for a minute: the longest such period counts.
 --
 -- Only the key of a slot says which holder has it. The set and the queue are advice: which slot to
 -- request, and when.
--- How many slots there are, by this program and all others; or the server's error.
-local function smallest_number(set, k, now_ms)
+-- How many slots there are, by this program and all others, and for how many ms each has to stay
+-- taken; or the server's error.
+local function named_terms(set, k, now_ms)
     local named = redis.pcall('ZRANGEBYSCORE', set, '-inf', string.format('(-%.0f', now_ms))
     if named.err then
         return named
     end
+    local longest = 0
     for _, member in ipairs(named) do
-        k = math.min(k, tonumber(string.match(member, '^k:(%d+)$')) or k)
+        local number, period = string.match(member, '^k:(%d+)/?(%d*)$')
+        k = math.min(k, tonumber(number) or k)
+        longest = math.max(longest, tonumber(period) or 0)
     end
-    return k
+    return k, longest
 end
 
 -- Until when each taken slot is taken, by its number as a text; and how many are. Or nil, and the

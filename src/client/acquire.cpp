@@ -93,8 +93,9 @@ acquire_options bounded(acquire_options options) {
 
 }  // namespace
 
-acquire_request::acquire_request(std::string resource, const acquire_options& options)
-    : shown_(std::move(resource)), options_(bounded(options)) {}
+acquire_request::acquire_request(std::string resource, const acquire_options& options,
+                                 std::chrono::milliseconds period)
+    : shown_(std::move(resource)), options_(bounded(options)), period_(period) {}
 
 acquire_request::acquire_request(resource_list resources, const acquire_options& options)
     : several_(std::move(resources).names()),
@@ -193,6 +194,7 @@ void acquire_try::begin(time_point now) {
         left_.also.edit().others = wire::other_keys(prefix, request_->resources());
     }
     left_.slot = slot;
+    left_.slot.period_ms = static_cast<std::uint32_t>(request_->period().count());
     fence_.reset();
 }
 
@@ -501,6 +503,7 @@ bool acquire_operation::write_again(std::size_t node, std::uint32_t, wire::reque
 
 void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answer, time_point now) {
     try_.note(node, answer, now);
+    named_period_ = std::max(named_period_, answer.period);
     carry_out(machine_.cast(node, answer.answer, outlook_of(answer, now),
                             {answer.free_slots, answer.slots}, now),
               now);

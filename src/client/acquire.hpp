@@ -22,6 +22,7 @@
 #include <redlock/resource_list.hpp>
 #include <redlock/vote.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -65,7 +66,9 @@ std::shared_ptr<lease_state> refuse_lease(client_parts& client, requested_lease 
 /// One resource, or several at once, and the options.
 class acquire_request {
 public:
-    acquire_request(std::string resource, const acquire_options& options);
+    /// `period`: of a rate limiter; zero: it is for a lease.
+    acquire_request(std::string resource, const acquire_options& options,
+                    std::chrono::milliseconds period = {});
     acquire_request(resource_list resources, const acquire_options& options);
 
     /// Why nothing may be sent; empty if the request is valid.
@@ -79,6 +82,7 @@ public:
     const wire::lock_kind& kind(const context& shared) const noexcept {
         return shared.kind(options_, keys() > 1);
     }
+    std::chrono::milliseconds period() const noexcept { return period_; }
     /// How many may hold the resource at once.
     std::size_t places(const context& shared) const noexcept;
     /// The end of the operation, which began at `begun`. The request has no names from then on.
@@ -91,6 +95,7 @@ private:
     std::string shown_;
     std::vector<std::string> several_;  // empty if it is one resource
     acquire_options options_;
+    std::chrono::milliseconds period_{0};
 };
 
 class try_votes {
@@ -193,8 +198,9 @@ private:
 
 class acquire_operation : public remote_waiter, private timer, private core::applicant {
 public:
-    acquire_operation(std::string resource, const acquire_options& options)
-        : request_(std::move(resource), options) {}
+    acquire_operation(std::string resource, const acquire_options& options,
+                      std::chrono::milliseconds period = {})
+        : request_(std::move(resource), options, period) {}
     /// All at once.
     acquire_operation(resource_list resources, const acquire_options& options)
         : request_(std::move(resources), options) {}
@@ -219,6 +225,8 @@ public:
 protected:
     /// Exactly once. The state is live without an error; with one it carries the votes.
     virtual void complete(error_code outcome, std::shared_ptr<lease_state> state) = 0;
+    /// The longest period that a node named, since it was longer than the ttl; zero: none did.
+    std::chrono::milliseconds named_period() const noexcept { return named_period_; }
 
 private:
     using action = core::acquisition::action;
@@ -271,6 +279,7 @@ private:
 
     std::uint64_t steps_ = 0;   // of changes of the list, when the present try began
     unsigned asked_again_ = 0;  // since the list changed during a try
+    std::chrono::milliseconds named_period_{0};
 };
 
 }  // namespace redlock::detail

@@ -16,7 +16,7 @@ using verdict = core::rate_limit::verdict;
 class limit_operation::question final : public acquire_operation {
 public:
     question(limit_operation& of, const acquire_options& options)
-        : acquire_operation(of.of_->resource, options), of_(&of) {}
+        : acquire_operation(of.of_->resource, options, of.of_->calls.period()), of_(&of) {}
     bool has_caller() const noexcept override { return false; }  // the call has
     void discard() noexcept override { of_.reset(); }
 
@@ -24,7 +24,7 @@ private:
     void complete(error_code outcome, std::shared_ptr<lease_state> state) override {
         assert(of_ && state);
         const auto of = std::exchange(of_, nullptr);
-        of->answered(outcome, *state);
+        of->answered(outcome, *state, named_period());
     }
 
     boost::intrusive_ptr<limit_operation> of_;
@@ -43,7 +43,7 @@ void limit_operation::start(time_point now) {
 void limit_operation::on_turn(time_point now) {
     assert(!is_over_ && asks_ == nullptr);
     timer::cancel();
-    asks_ = new question(*this, of_->calls.request(*this));
+    asks_ = new question(*this, of_->calls.request(*this, now));
     client().host.begin(asks_, now);
 }
 
@@ -60,10 +60,12 @@ void limit_operation::on_due(time_point now) {
     end({.why = std::exchange(last_, {})}, now);
 }
 
-void limit_operation::answered(error_code outcome, lease_state& said) {
+void limit_operation::answered(error_code outcome, lease_state& said,
+                               std::chrono::milliseconds named) {
     assert(!is_over_ && asks_);
     asks_.reset();
     const time_point now = read_clock();
+    of_->calls.named(named, now);
     if (outcome) return refused(outcome, said, now);
     switch (of_->calls.granted(*this, said.valid_until(), now)) {
         case verdict::allowed:

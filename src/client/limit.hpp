@@ -52,7 +52,8 @@ private:
     void on_turn(time_point now) final;
     void on_rest(time_point until) final;
     void on_due(time_point now) final;
-    void answered(error_code outcome, lease_state& said);
+    /// `named`: a period that a node named.
+    void answered(error_code outcome, lease_state& said, std::chrono::milliseconds named);
     void refused(error_code why, const lease_state& said, time_point now);
     /// Until its deadline, or the instant at which the line tells it to look again.
     void stand_in_line(time_point now);

@@ -14,24 +14,25 @@ namespace redlock::core {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-milliseconds pacing::ttl() const noexcept {
-    const duration least = std::max<duration>(1ms, period_ / 100);
-    const duration wanted = period_ + std::max<duration>(least, 2 * slowest_);
-    if (wanted >= longest_ttl_) return longest_ttl_;
+pacing::terms pacing::next(milliseconds period) const noexcept {
+    assert(period > 0ms);
+    const duration least = std::max<duration>(1ms, period / 100);
+    const duration wanted = period + std::max<duration>(least, 2 * slowest_);
+    if (wanted >= longest_ttl_) return {period, longest_ttl_};
     // The share of the drift is taken of the whole ttl, so the sum is not enough.
     auto ttl = std::chrono::ceil<milliseconds>(wanted + drift_.allowance(wanted));
     while (ttl < longest_ttl_ && validity(ttl) < wanted) {
         const auto missing = std::chrono::ceil<milliseconds>(wanted - validity(ttl));
         ttl += std::max(missing, 1ms);
     }
-    return std::min(ttl, longest_ttl_);
+    return {period, std::min(ttl, longest_ttl_)};
 }
 
-bool pacing::counts(milliseconds ttl, time_point valid_until, time_point now) noexcept {
-    assert(ttl > 0ms && ttl <= longest_ttl_);
-    const time_point sent = valid_until - validity(ttl);
+bool pacing::counts(const terms& requested, time_point valid_until, time_point now) noexcept {
+    assert(requested.ttl > 0ms && requested.ttl <= longest_ttl_);
+    const time_point sent = valid_until - validity(requested.ttl);
     slowest_ = std::max<duration>(now - sent, slowest_ / 2);
-    return valid_until - now >= period_;
+    return valid_until - now >= requested.period;
 }
 
 milliseconds pacing::longest_period(milliseconds longest_ttl, drift_policy drift) noexcept {
@@ -122,17 +123,24 @@ void rate_limit::look_again(time_point now) {
     if (!line_.empty() && asking_ < most_) line_.front().on_rest(std::max(not_before_, now));
 }
 
-acquire_options rate_limit::request(limited& call) noexcept {
+acquire_options rate_limit::request(limited& call, time_point now) noexcept {
     assert(call.state_ == limited::state::asking);
     ++call.tries_;
-    call.ttl_ = pace_.ttl();
-    return {.ttl = call.ttl_, .renew = false, .slots = slots_};
+    if (now >= longer_until_) longer_ = 0ms;
+    call.requested_ = pace_.next(std::max(period_, longer_));
+    return {.ttl = call.requested_.ttl, .renew = false, .slots = slots_};
+}
+
+void rate_limit::named(milliseconds period, time_point now) noexcept {
+    if (period <= period_ || period < longer_) return;
+    longer_ = std::min<milliseconds>(period, longest_ttl);
+    longer_until_ = now + longer_;
 }
 
 rate_limit::verdict rate_limit::granted(limited& call, time_point valid_until,
                                         time_point now) noexcept {
     assert(call.state_ == limited::state::asking && most_ >= 1 && most_ <= slots_);
-    if (!pace_.counts(call.ttl_, valid_until, now)) return late(call, now);
+    if (!pace_.counts(call.requested_, valid_until, now)) return late(call, now);
     not_before_ = {};  // the nodes have free slots
     if (call.waits_) most_ = std::min<std::size_t>(most_ + 1, slots_);
     return end(call, verdict::allowed);
@@ -142,14 +150,14 @@ rate_limit::verdict rate_limit::refused(limited& call, error_code why,
                                         std::span<const node_vote> votes,
                                         const node_lists& nodes, time_point now) {
     assert(why && call.state_ == limited::state::asking);
+    if (!(why == condition::retryable)) return end(call, verdict::over);
+    if (call.requested_.period < longer_) return late(call, now);
     const bool is_reached = why == errc::contended;
     if (is_reached) {
         not_before_ = now + time_until_free(votes, nodes, turn_);
     } else if (why == errc::validity_exhausted) {
-        pace_.was_too_late(call.ttl_);
+        pace_.was_too_late(call.requested_.ttl);
         return late(call, now);
-    } else if (!(why == condition::retryable)) {
-        return end(call, verdict::over);
     }
     most_ = 1;
     if (!call.waits_ || now >= call.deadline_) return end(call, verdict::over);

@@ -31,17 +31,19 @@ namespace redlock::core {
 /// the two, as the last grants took it. Not thread-safe.
 class pacing {
 public:
-    pacing(std::chrono::milliseconds period, std::chrono::milliseconds longest_ttl,
-           drift_policy drift) noexcept
-        : period_(period), longest_ttl_(longest_ttl), drift_(drift) {
-        assert(period.count() > 0 && longest_ttl >= period);
-    }
+    pacing(std::chrono::milliseconds longest_ttl, drift_policy drift) noexcept
+        : longest_ttl_(longest_ttl), drift_(drift) {}
 
-    /// The ttl of the next request.
-    std::chrono::milliseconds ttl() const noexcept;
-    /// Whether a grant whose request had `ttl` counts at `now`. The next ttl is longer where
-    /// it came late.
-    bool counts(std::chrono::milliseconds ttl, time_point valid_until, time_point now) noexcept;
+    /// What a request has to keep its slot taken for, and how it does.
+    struct terms {
+        std::chrono::milliseconds period{0};
+        std::chrono::milliseconds ttl{0};
+    };
+    /// Of the next request.
+    terms next(std::chrono::milliseconds period) const noexcept;
+    /// Whether a grant whose request had these counts at `now`. The next ttl is longer where it
+    /// came late.
+    bool counts(const terms& requested, time_point valid_until, time_point now) noexcept;
     /// The answers took longer than the whole ttl.
     void was_too_late(std::chrono::milliseconds ttl) noexcept {
         assert(ttl.count() > 0);
@@ -58,7 +60,6 @@ private:
         return ttl - drift_.allowance(ttl);
     }
 
-    std::chrono::milliseconds period_;
     std::chrono::milliseconds longest_ttl_;
     drift_policy drift_;
     duration slowest_{0};  // of the last grants, from sending to use; halved with each
@@ -97,7 +98,7 @@ private:
     hook listed_;  // linked where it is in line
     time_point deadline_{};
     std::uint64_t number_ = 0;  // later ones have larger ones
-    std::chrono::milliseconds ttl_{0};  // of its last request
+    pacing::terms requested_{};  // by its last request
     unsigned tries_ = 0;  // requests so far
     bool waits_ = false;
     state state_ = state::away;
@@ -110,13 +111,16 @@ private:
 /// hardly more often than one, and all the same take a burst of free slots in few round trips.
 ///
 /// Where too few nodes answer a waiting call rests and asks again, until its time is over.
+///
+/// Nodes refuse a ttl that is shorter than a period which another program names. Then that period
+/// counts here, too, for as long as it is: after that the limiter tries its own again.
 class rate_limit {
 public:
     rate_limit(std::uint16_t slots, std::chrono::milliseconds period,
                std::chrono::milliseconds longest_ttl, drift_policy drift) noexcept
-        : pace_(period, longest_ttl, drift), slots_(slots), most_(slots),
+        : pace_(longest_ttl, drift), period_(period), slots_(slots), most_(slots),
           turn_(std::max(std::chrono::milliseconds(1), period / slots)) {
-        assert(slots <= max_slots);
+        assert(slots <= max_slots && period.count() > 0 && longest_ttl >= period);
     }
     rate_limit(const rate_limit&) = delete;
     rate_limit& operator=(const rate_limit&) = delete;
@@ -136,7 +140,11 @@ public:
     void look_again(time_point now);
 
     /// The acquire with which a call asks.
-    acquire_options request(limited& call) noexcept;
+    acquire_options request(limited& call, time_point now) noexcept;
+    /// Its own, which it names to the nodes.
+    std::chrono::milliseconds period() const noexcept { return period_; }
+    /// The nodes named this period, in an answer of which the verdict follows; zero: none.
+    void named(std::chrono::milliseconds period, time_point now) noexcept;
 
     /// What becomes of a call when the nodes have answered it.
     enum class verdict : std::uint8_t {
@@ -170,6 +178,9 @@ private:
     verdict rest(limited& call, time_point until) noexcept;
 
     pacing pace_;
+    std::chrono::milliseconds period_;
+    std::chrono::milliseconds longer_{0};  // of another program
+    time_point longer_until_{};            // that counts; by then it may have ended
     std::uint16_t slots_;     // above 0
     line line_;               // in the order of their numbers
     std::size_t asking_ = 0;  // of those that wait; may exceed `most_` after that fell

@@ -88,6 +88,8 @@ inline bool is_guarded(const client_options& client) {
 struct slot_number {
     std::uint16_t number = 0;  ///< Below `of`; 0 for the resource itself.
     std::uint16_t of = 0;  ///< So many there are; 0: it is the resource itself.
+    /// Of a rate limiter: nobody gives it back, and it stays taken for so long; 0: of a lease.
+    std::uint32_t period_ms = 0;
 };
 
 }  // namespace redlock

@@ -55,7 +55,7 @@ void append_lease(const lock_kind& kind, request& out, std::string_view verb,
     append_verb(out, kind, verb);
     append(out, {lease.value, decimal(in<milliseconds>(lease.ttl))});
     if (fencing != nullptr) append(out, {decimal(fencing->fence)});
-    if (kind.has_slot) append(out, {decimal(lease.slot.number), decimal(lease.slot.of)});
+    if (kind.has_slot) append_slot(out, lease.slot);
 }
 
 void write_acquire(const lock_kind& kind, request& out, const lease_request& lease,
@@ -100,6 +100,14 @@ acquire_answer read_slot_refusal(const resp::reply& reply) {
             .slots = static_cast<std::uint16_t>(slots)};
 }
 
+acquire_answer read_period(const resp::reply& reply) {
+    const milliseconds period(std::max<std::int64_t>(reply[1].integer(), 0));
+    return {.why = {vote::refused, errc::invalid_argument,
+                    "another program names a period of " + std::to_string(period.count()) +
+                        " ms for this limit"},
+            .period = period};
+}
+
 std::uint64_t read_map(std::string_view bytes) {
     std::uint64_t map = 0;
     for (std::size_t i = 0; i < std::min<std::size_t>(bytes.size(), sizeof map); ++i) {
@@ -137,6 +145,7 @@ acquire_answer read_one(const resp::reply& reply) {
                     .before = read_pttl(reply[1].integer())};
         case 4: return {.answer = vote::stale, .fence = fence(reply[1])};
         case 6: return read_slot_refusal(reply);
+        case 7: return read_period(reply);
         default: return {.why = read_failure(reply)};
     }
 }
@@ -229,7 +238,7 @@ void write_release(const lock_kind& kind, request& out, const release_request& w
     if (!kind.is_fenced) return write_plain(kind, out, what);
     append_verb(out, kind, is_short(what) ? "release" : "leave");
     append(out, {what.value});
-    if (kind.has_slot) append(out, {decimal(what.slot.number), decimal(what.slot.of)});
+    if (kind.has_slot) append_slot(out, what.slot);
     if (!is_short(what)) append_rest(out, what);
 }
 

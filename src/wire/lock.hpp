@@ -76,6 +76,8 @@ struct acquire_answer {
     /// on; and how many there are by the smallest number that anybody names.
     std::string free_slots{};
     std::uint16_t slots = 0;
+    /// refused, of a slot: no slot may be taken for less than this, which a program names.
+    std::chrono::milliseconds period{0};
     /// held, queued, of several keys: those that the node will tell of when they can be taken, the
     /// i-th by bit i; and the one that `why` is about.
     std::uint64_t blocked = 0;

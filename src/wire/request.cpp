@@ -88,4 +88,10 @@ void append(request& out, std::initializer_list<std::string_view> words) {
     out.count += static_cast<std::uint32_t>(words.size());
 }
 
+void append_slot(request& out, const slot_number& slot) {
+    std::string of = std::to_string(slot.of);
+    if (slot.period_ms > 0) of += '/' + std::to_string(slot.period_ms);
+    append(out, {decimal(slot.number), of});
+}
+
 }  // namespace redlock::wire

@@ -249,6 +249,8 @@ void append_keys(request& out, const lock_kind& kind, std::string_view key_prefi
 /// Words of a request, counted. The first is a verb, with the kind's suffix.
 void append_verb(request& out, const lock_kind& kind, std::string_view verb);
 void append(request& out, std::initializer_list<std::string_view> words);
+/// Its number, and of how many.
+void append_slot(request& out, const slot_number& slot);
 
 /// A waiter's place in the queues of the nodes.
 struct queue_entry {

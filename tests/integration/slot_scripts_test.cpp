@@ -128,6 +128,28 @@ TEST_CASE("of different numbers of slots the smallest counts, as long as a slot 
     CHECK(n.take(4, 5, others, n.clock_us) == "1");
 }
 
+TEST_CASE("no slot is taken for less than a period that somebody names, while that counts",
+          "[scripts]") {
+    slot_node n;
+    const auto limited = [&](const std::string& slots, int slot, long long ttl_ms) {
+        asked what = n.of_slot(to_acquire("K", n.clock_us, text(slot) + ours, ttl_ms), slot, 3);
+        what.slots = slots;
+        return n.ask(what);
+    };
+    CHECK(limited("3/1000", 0, 1'100) == "1");  // nobody has named more by now
+    CHECK(limited("3/60000", 1, 61'000) == "1");
+    CHECK(limited("3/1000", 2, 1'100) == "{7 60000}");
+    CHECK(limited("3/1000", 1, 1'100) == "{7 60000}");  // also where it is taken
+    CHECK(limited("3", 2, 59'999) == "{7 60000}");
+    CHECK_FALSE(n.exists("K#2"));
+    CHECK(limited("2/1000", 0, 60'000) == "1");
+    n.take(2, 3, others, n.clock_us, 60'000);
+    REQUIRE(n.was_refused());
+    CHECK(n.free().size() == 2);  // their number counts as before
+    n.clock_us += 61'001'000;
+    CHECK(limited("3/1000", 2, 1'100) == "1");
+}
+
 TEST_CASE("a shorter lease does not shorten for how long a number of slots counts", "[scripts]") {
     slot_node n;
     CHECK(n.take(0, 3, ours, begun_us, 60'000) == "1");

@@ -203,8 +203,10 @@ with redlock.Client.from_environment() as client:
             file = pathlib.Path(folder, "counter")
             file.write_text("0", encoding="ascii")
             running = [python(program, self.id(), str(file), "40") for _ in range(12)]
+            # A sanitizer's runtime is preloaded for the interpreter; the command has its own.
+            alone = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
             running += [subprocess.Popen(["sh", "-c", by_shell, "sh", TOOL, self.id(), str(file), "10"],
-                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=alone)
                         for _ in range(12)]
             for process in running:
                 status, _, said = self.end_of(process)

@@ -310,6 +310,62 @@ TEST_CASE("no window of any history holds more than the limit", "[limiter][threa
     CHECK(allowed.size() > limit * (periods - 1));
 }
 
+namespace {
+
+/// Tries every 100 ms or so for that long.
+instants try_often(masters& nodes, rate_limiter& of, milliseconds time) {
+    instants out;
+    const auto end = redlock::clock::now() + time;
+    while (redlock::clock::now() < end) {
+        {
+            const passing_time running(nodes);
+            if (const auto got = of.try_acquire()) out.push_back(got.at);
+        }
+        nodes.advance(100ms);
+    }
+    return out;
+}
+
+}  // namespace
+
+// The quorums have one node in common: it alone knows of both.
+TEST_CASE("where programs name different periods the longer counts", "[limiter]") {
+    masters nodes;
+    blocking_client client(nodes.options());
+    blocking_client other_client(nodes.options());
+    rate_limiter slow(client, "r", 2, 10s);
+    rate_limiter quick(other_client, "r", 2, 1s);
+    nodes.shut_down(2);
+    instants allowed = try_often(nodes, slow, 1ms);
+    REQUIRE(allowed.size() == 1);
+    nodes.resume(2);
+    nodes.advance(1s);
+    nodes.shut_down(0);
+    const auto note = [&](const instants& more) {
+        allowed.insert(allowed.end(), more.begin(), more.end());
+    };
+    note(try_often(nodes, quick, 7s));
+    nodes.resume(0);
+    note(try_often(nodes, quick, 8s));
+    note(try_often(nodes, slow, 8s));
+    CHECK(allowed.size() >= 3);
+    CHECK(most_in_a_window(allowed, 10s) == 2);
+}
+
+TEST_CASE("a period that nobody names any more stops counting", "[limiter]") {
+    masters nodes;
+    blocking_client client(nodes.options());
+    blocking_client other_client(nodes.options());
+    rate_limiter slow(client, "r", 2, 10s);
+    rate_limiter quick(other_client, "r", 2, 1s);
+    REQUIRE(slow.try_acquire().allowed);
+    CHECK(try_often(nodes, quick, 5s).size() == 1);
+    (void)try_often(nodes, quick, 25s);
+    const auto at_last = try_often(nodes, quick, 5s);
+    CHECK(at_last.size() >= 6);
+    CHECK(most_in_a_window(at_last, 1s) == 2);
+}
+
 TEST_CASE("a thousand are allowed per period", "[limiter][threads]") {
     constexpr std::uint16_t limit = 1'000;
     masters nodes;

@@ -57,12 +57,12 @@ struct limiter_desk {
         return made;
     }
     verdict allow(caller& c, time_point now) {
-        const auto how = of.request(c);
+        const auto how = of.request(c, now);
         return of.granted(c, now + how.ttl - drift_policy{}.allowance(how.ttl), now);
     }
     /// The limit is reached for so long.
     verdict refuse(caller& c, milliseconds left, time_point now) {
-        (void)of.request(c);
+        (void)of.request(c, now);
         return of.refused(c, errc::contended, all_held(left), 3, now);
     }
 
@@ -76,7 +76,7 @@ TEST_CASE("a call that does not wait asks once, and learns when a slot will be f
     limiter_desk d(4, 1s);
     caller first;
     REQUIRE(d.of.begin(first, 0ms, began) == start::ask);
-    const auto how = d.of.request(first);
+    const auto how = d.of.request(first, began);
     CHECK(how.slots == 4);
     CHECK_FALSE(how.renew);
     CHECK(how.wait == 0ms);
@@ -167,16 +167,16 @@ TEST_CASE("a call that leaves makes room for the next, whether it waits or asks"
 TEST_CASE("a call that waits rides out what may pass, and no other error") {
     limiter_desk d(1);
     caller& c = d.wait(1s, began);
-    (void)d.of.request(c);
+    (void)d.of.request(c, began);
     CHECK(d.of.refused(c, errc::no_quorum, {}, 3, began + 50ms) == verdict::rest);
     d.of.admit(began + 50ms);
     CHECK(c.rests_until == began + 50ms + rate_limit::rest_of_failure);
     d.of.admit(c.rests_until);
-    (void)d.of.request(c);
+    (void)d.of.request(c, began);
     CHECK(d.of.refused(c, errc::client_closed, {}, 3, began + 200ms) == verdict::over);
     caller hasty;
     REQUIRE(d.of.begin(hasty, 0ms, began) == start::ask);
-    (void)d.of.request(hasty);
+    (void)d.of.request(hasty, began);
     CHECK(d.of.refused(hasty, errc::no_quorum, {}, 3, began) == verdict::over);
 }
 
@@ -186,7 +186,7 @@ TEST_CASE("a grant that comes too late is tried again with a longer ttl, a few t
     REQUIRE(d.of.begin(c, 0ms, began) == start::ask);
     milliseconds last{0};
     for (unsigned i = 1; i <= rate_limit::most_tries; ++i) {
-        const auto ttl = d.of.request(c).ttl;
+        const auto ttl = d.of.request(c, began).ttl;
         CHECK(ttl > last);
         last = ttl;
         const bool is_last = i == rate_limit::most_tries;
@@ -203,7 +203,7 @@ TEST_CASE("a call that waits rests where grants come too late again and again") 
     caller& c = d.wait(1h, began);
     const caller& next = d.wait(1h, began);
     for (unsigned i = 1; i <= rate_limit::most_tries; ++i) {
-        (void)d.of.request(c);
+        (void)d.of.request(c, began);
         CHECK(d.of.granted(c, began + 500ms, began) ==  // half a period
               (i < rate_limit::most_tries ? verdict::again : verdict::rest));
     }
@@ -213,6 +213,31 @@ TEST_CASE("a call that waits rests where grants come too late again and again") 
     d.of.admit(c.rests_until);
     CHECK(c.turns == 2);
     CHECK(next.turns == 0);
+}
+
+TEST_CASE("a longer period of another program counts for its length, and then its own again") {
+    limiter_desk d(2);
+    caller& c = d.wait(1h, began);
+    CHECK(d.of.request(c, began).ttl < 2s);
+    d.of.named(10s, began);
+    d.of.named(500ms, began);  // a shorter one changes nothing
+    CHECK(d.of.refused(c, errc::no_quorum, {}, 3, began) == verdict::again);
+    const auto how = d.of.request(c, began);
+    CHECK(how.ttl > 10s);
+    // It may be used up by a call whose request was written when its own period counted again.
+    caller& other = d.wait(1h, began);
+    CHECK(d.of.request(other, began + 10s).ttl < 2s);
+    const auto until = began + how.ttl - drift_policy{}.allowance(how.ttl);
+    CHECK(d.of.granted(c, until, until - 10s + 1ns) == verdict::again);
+    CHECK(d.of.period() == 1s);
+}
+
+TEST_CASE("a call ends by its cancellation though a longer period was named meanwhile") {
+    limiter_desk d(2);
+    caller& c = d.wait(1h, began);
+    (void)d.of.request(c, began);
+    d.of.named(10s, began);
+    CHECK(d.of.refused(c, errc::client_closed, {}, 3, began) == verdict::over);
 }
 
 TEST_CASE("where many leave at once none of them gets a turn, and one that stays has the next") {
@@ -284,7 +309,7 @@ struct limiter_scene {
             random() % static_cast<std::uint64_t>(longest_way.count() + 1)));
     }
 
-    using rule = std::function<bool(milliseconds ttl, time_point valid_until, time_point now)>;
+    using rule = std::function<bool(pacing::terms asked, time_point valid_until, time_point now)>;
 
     // The instants that the rule lets count.
     std::vector<time_point> run(pacing& pace, const rule& counts) {
@@ -293,14 +318,15 @@ struct limiter_scene {
         time_point now{1h};
         while (used.size() < 300) {
             const auto slot = std::min_element(free_at.begin(), free_at.end());
-            const milliseconds ttl = pace.ttl();
+            const pacing::terms asked = pace.next(period);
+            const milliseconds ttl = asked.ttl;
             const time_point sent = std::max(now, *slot - way());
             const time_point granted = std::max(sent + way(), *slot);
             const time_point at = granted + way();
             now = sent;  // others go on meanwhile
             const double ns = static_cast<double>(duration(ttl).count());
             *slot = granted + duration(static_cast<duration::rep>(ns * (1 - usual_drift.factor)));
-            if (counts(ttl, valid_until(sent, ttl, usual_drift), at)) {
+            if (counts(asked, valid_until(sent, ttl, usual_drift), at)) {
                 used.push_back(at);
             } else {
                 *slot = at;  // given back
@@ -314,8 +340,7 @@ struct limiter_scene {
 
 TEST_CASE("a slot's ttl is long enough for a quick grant to count, and little longer") {
     for (const milliseconds period : {1ms, 10ms, 500ms, 1000ms, 20000ms, 58000ms}) {
-        pacing pace(period, most_ttl, usual_drift);
-        const auto ttl = pace.ttl();
+        const auto ttl = pacing(most_ttl, usual_drift).next(period).ttl;
         INFO(period.count() << " ms: " << ttl.count() << " ms");
         CHECK(validity_of(ttl) >= period + std::max<duration>(1ms, period / 100));
         CHECK(validity_of(ttl) <= period + std::max<duration>(1ms, period / 100) + 3ms);
@@ -324,32 +349,32 @@ TEST_CASE("a slot's ttl is long enough for a quick grant to count, and little lo
 }
 
 TEST_CASE("a grant counts if it is valid for a period from its use, to the nanosecond") {
-    pacing pace(1s, most_ttl, usual_drift);
-    const auto ttl = pace.ttl();
+    pacing pace(most_ttl, usual_drift);
+    const auto asked = pace.next(1s);
     const time_point sent{1h};
-    const time_point until = valid_until(sent, ttl, usual_drift);
-    CHECK(pace.counts(ttl, until, sent));
-    CHECK(pace.counts(ttl, until, until - 1s));
-    CHECK_FALSE(pace.counts(ttl, until, until - 1s + 1ns));
-    CHECK_FALSE(pace.counts(ttl, until, until + 1s));
+    const time_point until = valid_until(sent, asked.ttl, usual_drift);
+    CHECK(pace.counts(asked, until, sent));
+    CHECK(pace.counts(asked, until, until - 1s));
+    CHECK_FALSE(pace.counts(asked, until, until - 1s + 1ns));
+    CHECK_FALSE(pace.counts(asked, until, until + 1s));
 }
 
 TEST_CASE("after a late grant the ttl of slots grows, and soon is what it was before") {
-    pacing pace(1s, most_ttl, usual_drift);
-    const auto usual = pace.ttl();
+    pacing pace(most_ttl, usual_drift);
+    const auto usual = pace.next(1s);
     const time_point sent{1h};
-    CHECK_FALSE(pace.counts(usual, valid_until(sent, usual, usual_drift), sent + 80ms));
-    const auto longer = pace.ttl();
-    CHECK(pace.counts(longer, valid_until(sent, longer, usual_drift), sent + 80ms));
-    CHECK(pace.counts(longer, valid_until(sent, longer, usual_drift), sent + 150ms));
+    CHECK_FALSE(pace.counts(usual, valid_until(sent, usual.ttl, usual_drift), sent + 80ms));
+    const auto longer = pace.next(1s);
+    CHECK(pace.counts(longer, valid_until(sent, longer.ttl, usual_drift), sent + 80ms));
+    CHECK(pace.counts(longer, valid_until(sent, longer.ttl, usual_drift), sent + 150ms));
     int grants = 0;
-    for (; pace.ttl() > usual; ++grants) {
-        const auto ttl = pace.ttl();
-        REQUIRE(pace.counts(ttl, valid_until(sent, ttl, usual_drift), sent + 1ms));
+    for (; pace.next(1s).ttl > usual.ttl; ++grants) {
+        const auto asked = pace.next(1s);
+        REQUIRE(pace.counts(asked, valid_until(sent, asked.ttl, usual_drift), sent + 1ms));
     }
     CHECK(grants <= 8);
-    pace.was_too_late(usual);
-    CHECK(validity_of(pace.ttl()) >= 1s + 2 * usual);
+    pace.was_too_late(usual.ttl);
+    CHECK(validity_of(pace.next(1s).ttl) >= 1s + 2 * usual.ttl);
 }
 
 TEST_CASE("the longest period leaves room for the drift and the way, and no ttl is too long") {
@@ -358,11 +383,11 @@ TEST_CASE("the longest period leaves room for the drift and the way, and no ttl 
         INFO(longest.count() << " ms: " << period.count() << " ms");
         CHECK(period < longest);
         if (period <= 0ms) continue;
-        pacing pace(period, longest, usual_drift);
-        CHECK(pace.ttl() <= longest);
-        CHECK(validity_of(pace.ttl()) > period);
+        pacing pace(longest, usual_drift);
+        CHECK(pace.next(period).ttl <= longest);
+        CHECK(validity_of(pace.next(period).ttl) > period);
         pace.was_too_late(longest);
-        CHECK(pace.ttl() == longest);
+        CHECK(pace.next(period).ttl == longest);
         CHECK(validity_of(longest) >= period + std::max<duration>(5ms, longest / 50) - 1ms);
     }
     CHECK(pacing::longest_period(1ms, usual_drift) <= 0ms);
@@ -373,9 +398,9 @@ TEST_CASE("no window holds more than the limit, however long the answers take") 
         limiter_scene s{.random = std::mt19937(seed),
                 .limit = static_cast<int>(1 + seed % 5),
                 .longest_way = seed % 2 == 0 ? 5ms : 60ms};
-        pacing pace(s.period, most_ttl, usual_drift);
-        const auto used = s.run(pace, [&](milliseconds ttl, time_point until, time_point now) {
-            return pace.counts(ttl, until, now);
+        pacing pace(most_ttl, usual_drift);
+        const auto used = s.run(pace, [&](pacing::terms asked, time_point until, time_point now) {
+            return pace.counts(asked, until, now);
         });
         CAPTURE(seed);
         CHECK(most_in_a_window(used, s.period) <= static_cast<std::size_t>(s.limit));
@@ -387,10 +412,10 @@ TEST_CASE("windows that are counted from the sending hold more than the limit") 
     std::size_t found = 0;
     for (unsigned seed = 1; seed <= 40; ++seed) {
         limiter_scene s{.random = std::mt19937(seed), .longest_way = 60ms};
-        pacing pace(s.period, most_ttl, usual_drift);
-        const auto used = s.run(pace, [&](milliseconds ttl, time_point until, time_point now) {
-            (void)pace.counts(ttl, until, now);
-            const time_point sent = until - validity_of(ttl);
+        pacing pace(most_ttl, usual_drift);
+        const auto used = s.run(pace, [&](pacing::terms asked, time_point until, time_point now) {
+            (void)pace.counts(asked, until, now);
+            const time_point sent = until - validity_of(asked.ttl);
             return until - sent >= s.period;
         });
         found += most_in_a_window(used, s.period) > static_cast<std::size_t>(s.limit) ? 1 : 0;

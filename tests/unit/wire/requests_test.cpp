@@ -105,6 +105,13 @@ TEST_CASE("each outcome of a fenced acquire is read") {
     CHECK(ahead.answer == vote::refused);
     CHECK(ahead.why.error == errc::clock_skew);
 
+    const auto short_of_period = acquire_answer_to("*2\r\n:7\r\n:60000\r\n");
+    CHECK(short_of_period.answer == vote::refused);
+    CHECK(short_of_period.why.error == errc::invalid_argument);
+    CHECK(short_of_period.why.detail.find("60000 ms") != std::string::npos);
+    CHECK(short_of_period.period == std::chrono::minutes(1));
+    CHECK(acquire_answer_to("*2\r\n:7\r\n:-1\r\n").period.count() == 0);
+
     const auto late = acquire_answer_to("+LATE\r\n");
     CHECK(late.answer == vote::refused);
     CHECK(late.why.error == errc::clock_skew);
