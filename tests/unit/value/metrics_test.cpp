@@ -182,6 +182,8 @@ TEST_CASE("alerts, dashboard and docs/monitoring.md name metrics that exist", "[
     client_stats s;
     s.nodes.resize(1);
     const std::string written = prometheus_text(s);
+    const std::string commands =
+        samples::content(redlock::testing::project_folder() / "tools/run.cpp");
     for (const std::string file :
          {"config/prometheus/alerts.yml", "config/grafana/dashboard.json", "docs/monitoring.md"}) {
         const std::string text = samples::content(redlock::testing::project_folder() / file);
@@ -191,7 +193,9 @@ TEST_CASE("alerts, dashboard and docs/monitoring.md name metrics that exist", "[
             const auto end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", at);
             const std::string name = text.substr(at, end - at);
             INFO(file << ": " << name);
-            CHECK((has_line_of(written, name + " ") || has_line_of(written, name + "{") ||
+            // The command adds metrics of its runs.
+            const bool is_of_runs = commands.find('"' + name + '"') != commands.npos;
+            CHECK((is_of_runs || has_line_of(written, name + " ") || has_line_of(written, name + "{") ||
                    has_line_of(written, "# TYPE " + name + " ")));
             ++names;
         }
