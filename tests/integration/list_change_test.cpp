@@ -3,11 +3,17 @@
 #include "../support/catch.hpp"
 #include "support/cluster.hpp"
 #include "support/run.hpp"
+#include "support/skipped.hpp"
 #include "support/waiting.hpp"
 #include "tool_process.hpp"
 
 #include <redlock/blocking_client.hpp>
 #include <redlock/event.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -421,6 +427,40 @@ TEST_CASE("a program without the guard is met behind the close", "[list_change]"
         REQUIRE(comes_true([&] { return fresh.acquire("r", {.ttl = 1s}).has_value(); }));
         CHECK(redlock::clock::now() - began >= 2s);
     }
+}
+
+// CLIENT LIST is then longer than any other reply may be.
+TEST_CASE("an old program is seen among thousands of connections", "[list_change]") {
+    constexpr std::size_t others = 4'300;
+    rlimit most{};
+    ::getrlimit(RLIMIT_NOFILE, &most);
+    if (most.rlim_max < others + 300) {
+        return say_skipped("a process may have too few descriptors here: raise ulimit -Hn");
+    }
+    most.rlim_cur = most.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &most);
+    changing at(4);
+    blocking_client old(at.list({{0, stays}, {1, stays}, {2, stays}}));
+    REQUIRE(comes_true([&] { return old.acquire("r", {.ttl = 1s}).has_value(); }));
+    boost::asio::io_context context;
+    std::vector<boost::asio::ip::tcp::socket> connections;
+    const boost::asio::ip::tcp::endpoint node(boost::asio::ip::make_address("127.0.0.1"),
+                                              at.nodes.options().nodes[0].port);
+    for (std::size_t i = 0; i < others; ++i) connections.emplace_back(context).connect(node);
+    REQUIRE(comes_true([&] {
+        return at.nodes.ask(0).command({"CLIENT", "LIST"}).text.size() > 1'048'576;
+    }));
+    blocking_client operating(at.list({{0, stays}, {1, stays}, {2, leaves}, {3, joins}}, "operating"));
+    const commit_report refused = operating.commit();
+    INFO(refused.detail);
+    CHECK(refused.error == errc::other_set);
+    REQUIRE_FALSE(refused.old_programs.empty());
+    CHECK(tells(refused.old_programs.front(), "test"));
+    (void)old.close();
+    const commit_report done = operating.commit({.wait = 20s});
+    INFO(done.detail);
+    CHECK_FALSE(done.error);
+    CHECK(tells(done.detail, "have no name of this library"));
 }
 
 TEST_CASE("a program that looks at no record has to be stopped before the commit", "[list_change]") {
