@@ -22,6 +22,7 @@ namespace {
 
 std::string how_it_ended(const run_record& run) {
     if (!run.end) return "not ended: it runs, or nobody could note its end";
+    if (!run.is_started) return "could not be started";
     std::string out = run.signal != 0 ? "by signal " + std::to_string(run.signal)
                                       : "with " + std::to_string(run.status);
     return run.is_lost ? out + ", its lease was lost" : out;
@@ -59,7 +60,8 @@ std::string runs_json(const std::string& resource, const std::vector<run_record>
                        {"fence", run.fence},
                        {"status", run.end ? json_value(run.status) : json_value()},
                        {"signal", run.signal},
-                       {"lost", run.is_lost}});
+                       {"lost", run.is_lost},
+                       {"started", run.is_started}});
     }
     return json_text({{"resource", redacted(resource)}, {"runs", all}}) + "\n";
 }

@@ -33,6 +33,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -150,15 +152,16 @@ constexpr auto longest_death = 5s;
 constexpr auto longest_line = 100ms;
 constexpr auto between_tries = 250ms;
 constexpr auto between_metrics = 10s;
+constexpr std::string_view success_metric = "redlock_run_last_success_timestamp";
 constexpr std::size_t shown_of_owner = 8;  // enough to tell runs apart, and too little to release
 
-// Whether a process in the background was stopped since it used the terminal.
 std::string host_name() {
     std::array<char, 256> host{};
     ::gethostname(host.data(), host.size() - 1);
     return host.data();
 }
 
+// Whether a process in the background was stopped since it used the terminal.
 bool wants_terminal(int signal) { return signal == SIGTTIN || signal == SIGTTOU; }
 
 class runner {
@@ -179,7 +182,11 @@ private:
     void write_metrics();
     std::string success_metrics() const;
     void note_run();
-    void noted(const std::string& resource, error_code ec, const std::vector<run_record>& runs);
+    void noted(const std::string& resource, bool has_ended, error_code ec,
+               const std::vector<run_record>& runs);
+    bool is_recent(const run_record& run) const;
+    void read_successes();
+    void note_success(const std::string& resource, std::chrono::system_clock::time_point at);
     bool gives_period_back() const;
     void await_signal();
     void on_signal(int signal);
@@ -230,7 +237,8 @@ private:
     std::size_t open_notes_ = 0;
     std::optional<error_code> released_;  // while notes are open that it hangs on
     unsigned failures_before_ = 0;  // in the time of --min-hold
-    std::map<std::string, std::chrono::system_clock::time_point> last_successes_;  // by resource
+    bool is_lost_ = false;          // the lease was, before CMD ended
+    std::map<std::string, std::int64_t> last_successes_;  // in s, by the label of the resource
     watchdog watchdog_{context_, request_.watchdog};
     asio::cancellation_signal give_up_;
     first_contact contact_{options_};
@@ -309,22 +317,40 @@ void runner::write_metrics() {
     });
 }
 
+// A file from before has the success of an earlier run, which the nodes may have forgotten.
+void runner::read_successes() {
+    std::ifstream file(request_.metrics_file);
+    const std::string begin = std::string(success_metric) + "{";
+    for (std::string line; request_.record && std::getline(file, line);) {
+        const std::size_t end = line.rfind("} ");
+        if (!line.starts_with(begin) || end == line.npos) continue;
+        const std::string label = line.substr(begin.size(), end - begin.size());
+        last_successes_[label] = std::strtoll(line.c_str() + end + 2, nullptr, 10);
+    }
+}
+
 // Of each resource the latest run that ended with 0; nothing where none is known of.
 std::string runner::success_metrics() const {
     if (last_successes_.empty()) return {};
-    const std::string metric = "redlock_run_last_success_timestamp";
+    const std::string metric(success_metric);
     std::string out = "# HELP " + metric + " When a run on record last ended with 0.\n# TYPE " +
                       metric + " gauge\n";
-    for (const auto& [resource, at] : last_successes_) {
-        std::string label;
-        for (const char c : redacted(resource)) {
-            if (c == '\\' || c == '"') label += '\\';
-            label += c == '\n' ? "\\n" : std::string(1, c);
-        }
-        const auto s = std::chrono::floor<std::chrono::seconds>(at.time_since_epoch()).count();
-        out += metric + "{resource=\"" + label + "\"} " + std::to_string(s) + "\n";
+    for (const auto& [label, at] : last_successes_) {
+        out += metric + "{" + label + "} " + std::to_string(at) + "\n";
     }
     return out;
+}
+
+void runner::note_success(const std::string& resource,
+                          std::chrono::system_clock::time_point at) {
+    std::string label = "resource=\"";
+    for (const char c : shown(resource)) {
+        if (c == '\\' || c == '"') label += '\\';
+        label += c;
+    }
+    auto& latest = last_successes_[label + "\""];
+    const auto s = std::chrono::floor<std::chrono::seconds>(at.time_since_epoch()).count();
+    latest = std::max<std::int64_t>(latest, s);
 }
 
 void runner::say_the_rest() {
@@ -352,6 +378,7 @@ std::string runner::nodes_down() const {
 int runner::run() {
     hurry(std::min<std::chrono::milliseconds>(longest_line, terms_.loss_margin / 4));
     await_signal();
+    read_successes();
     write_metrics();
     acquire();
     while (phase_ != phase::over) context_.run_one();
@@ -439,8 +466,10 @@ void runner::on_signal(int signal) {
             }
             return forward(signal);
         case phase::stopping: return wants_terminal(signal) ? void() : child_.send(signal);
-        case phase::releasing:
         case phase::noting:
+            if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP) end();
+            return;
+        case phase::releasing:
         case phase::over: return;
     }
 }
@@ -596,6 +625,7 @@ void runner::on_child_ended() {
         complain("the lease of " + name() + " ended before CMD did, which ended with status " +
                  std::to_string(status_) + ": check what CMD wrote last");
         status_ = lease_lost;
+        is_lost_ = true;
     }
     release();
 }
@@ -610,6 +640,7 @@ void runner::pass_on_key(bool had_screen) {
 
 void runner::on_lost(loss why) {
     if (phase_ != phase::running) return;
+    is_lost_ = true;
     std::string line = "the lease of " + name() + " is lost, CMD is stopped: ";
     switch (why) {
         case loss::expired:
@@ -713,7 +744,7 @@ void runner::release() {
 
 // Of a CMD that failed, where it may be tried again.
 bool runner::gives_period_back() const {
-    return request_.retries && status_ != success && status_ != lease_lost &&
+    return request_.retries && status_ != success && !is_lost_ &&
            failures_before_ < *request_.retries;
 }
 
@@ -723,15 +754,22 @@ void runner::free_kept(std::size_t which) {
     if (phase_ != phase::releasing) return;
     if (which == request_.resources.size()) return finish(status_);
     client_.async_inspect(request_.resources[which], [=, this](error_code, const auto& state) {
-        const bool is_ours = state.kept && state.owner == abbreviate_owner(owner_);
-        if (phase_ != phase::releasing || !is_ours) return free_kept(which + 1);
-        client_.async_revoke(state, [=, this](error_code, const auto&) { free_kept(which + 1); });
+        const std::string owner = abbreviate_owner(owner_);
+        resource_state ours;
+        ours.resource = state.resource;
+        if (state.kept && state.owner == owner) ours.owner = owner;
+        for (const slot_state& slot : state.slots) {
+            if (slot.kept && slot.owner == owner) ours.slots.push_back(slot);
+        }
+        const bool has_none = ours.owner.empty() && ours.slots.empty();
+        if (phase_ != phase::releasing || has_none) return free_kept(which + 1);
+        client_.async_revoke(ours, [=, this](error_code, const auto&) { free_kept(which + 1); });
     });
 }
 
 void runner::on_released(error_code ec) {
     if (request_.retries && open_notes_ > 0) {  // which tell how often it failed
-        released_ = ec;
+        if (!released_) released_ = ec;
         return;
     }
     if (ec == errc::not_held && status_ != own_failure && status_ != lease_lost) {
@@ -742,6 +780,7 @@ void runner::on_released(error_code ec) {
                  ": an operator may have taken it (release --force), or a program deletes keys; "
                  "check what CMD wrote last");
         status_ = lease_lost;
+        is_lost_ = true;
     } else if (ec == errc::no_quorum) {
         complain("the release of " + name() + " reached no quorum of nodes" + nodes_down() +
                  "; the lock is free at the latest when its ttl" +
@@ -763,9 +802,10 @@ void runner::note_run() {
         ++open_notes_;
         client_.async_record_run(
             one, run_, *request_.record,
-            [this, one](error_code ec, const std::vector<run_record>& runs) {
+            [this, one, has_ended = run_.end.has_value()](
+                error_code ec, const std::vector<run_record>& runs) {
                 --open_notes_;
-                noted(one, ec, runs);
+                noted(one, has_ended, ec, runs);
                 if (open_notes_ > 0) return;
                 if (phase_ == phase::noting) end();
                 if (phase_ == phase::releasing && released_) on_released(*released_);
@@ -773,22 +813,31 @@ void runner::note_run() {
     }
 }
 
-void runner::noted(const std::string& resource, error_code ec,
+// What was noted at the beginning tells how often the command failed before.
+void runner::noted(const std::string& resource, bool has_ended, error_code ec,
                    const std::vector<run_record>& runs) {
-    if (ec && phase_ == phase::noting) {
-        complain("the end of this run of '" + resource +
-                 "' is not on record on a quorum of nodes: " + ec.message() + nodes_down());
+    if (ec) {
+        complain(std::string("the ") + (has_ended ? "end" : "beginning") + " of this run of '" +
+                 resource + "' is not on record on a quorum of nodes: " + ec.message() +
+                 nodes_down());
+        // It would go on for ever where nobody can tell.
+        failures_before_ = std::numeric_limits<unsigned>::max();
     }
     unsigned failures = 0;
-    auto& latest = last_successes_[resource];
     for (const run_record& run : runs) {
-        if (!run.end) continue;
-        if (run.status == success) latest = std::max(latest, *run.end);
-        const bool is_recent = run_.start - run.start < terms_.min_hold;
-        if (run.status != success && is_recent && run.id != run_.id) ++failures;
+        if (run.end && run.status == success) note_success(resource, *run.end);
+        // One that has no end died: its end is noted before the period is given back.
+        const bool has_failed = run.is_started && !run.is_lost && run.status != success;
+        if (run.id != run_.id && (has_failed || !run.end) && is_recent(run)) ++failures;
     }
-    if (latest == decltype(run_.start)()) last_successes_.erase(resource);
     failures_before_ = std::max(failures_before_, failures);
+}
+
+// In the time of --min-hold; by the clocks of the nodes where there are fences.
+bool runner::is_recent(const run_record& run) const {
+    if (run.fence == 0 || run_.fence == 0) return run_.start - run.start < terms_.min_hold;
+    const auto us = static_cast<std::int64_t>(run_.fence) - static_cast<std::int64_t>(run.fence);
+    return std::chrono::microseconds(us) < terms_.min_hold;
 }
 
 // What does not answer in time is not waited for.
@@ -798,7 +847,11 @@ void runner::finish(int status) {
     run_.end = std::chrono::system_clock::now();
     run_.status = status;
     run_.signal = child_.death_signal();
-    run_.is_lost = status == lease_lost;
+    run_.is_lost = is_lost_;
+    run_.is_started = child_.exec_error() == 0;
+    if (status == success) {
+        for (const auto& one : request_.resources) note_success(one, *run_.end);
+    }
     phase_ = phase::noting;
     note_run();
     timer_.expires_after(longest_answer(options_) + options_.connect_timeout);

@@ -88,8 +88,8 @@ auto client::async_list(list_query what, T&& token) {
 ///
 /// **Completion.** When every node has answered or failed.
 /// **Leaves behind.** Nothing.
-/// **Errors.** `no_quorum`: fewer than a quorum of nodes answered. Then the runs are those that the
-/// others know of.
+/// **Errors.** `no_quorum`: fewer than a quorum of nodes answered; where one refused, its reason,
+/// such as `missing_right`. Then the runs are those that the others know of.
 template <detail::token_for<void(error_code, std::vector<run_record>)> T>
 auto client::async_last_runs(std::string resource, T&& token) {
     return boost::asio::async_initiate<T, void(error_code, std::vector<run_record>)>(

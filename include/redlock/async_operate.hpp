@@ -54,7 +54,8 @@ auto client::async_revoke(const resource_state& shown, T&& token) {
 /// `async_last_runs`.
 /// **Cancellation.** Any node may have noted it.
 /// **Leaves behind.** On each node that answered the string `<prefix>{resource}:last`, for `keep`.
-/// **Errors.** `no_quorum`: fewer than a quorum of nodes noted it; those that did keep it.
+/// **Errors.** `no_quorum`: fewer than a quorum of nodes noted it; those that did keep it. Where a
+/// node refused, its reason, such as `missing_right`.
 /// `invalid_argument`: the resource can't be one, `id` is empty, or `keep` is not above 0.
 template <detail::token_for<void(error_code, std::vector<run_record>)> T>
 auto client::async_record_run(std::string resource, const run_record& run,

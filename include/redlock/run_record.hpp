@@ -21,7 +21,8 @@ struct run_record {
     std::uint64_t fence = 0;
     int status = 0;        ///< The exit status, as `redlock run` ends with it.
     int signal = 0;        ///< That ended the command; 0: none did.
-    bool is_lost = false;  ///< The lease was lost before the command ended.
+    bool is_lost = false;    ///< The lease was lost before the command ended.
+    bool is_started = true;  ///< Otherwise there was no such command, or it could not be executed.
 };
 
 /// So many runs of a resource are kept; the oldest goes first.

@@ -7,10 +7,14 @@
 -- ARGV[3]  for how long, in ms, the record is kept at least from now on
 -- ARGV[4]  so many lines are kept
 --
--- Returns the lines.
+-- Returns the lines. A line without an end, which comes late, replaces none that has one.
 local lines, count = {ARGV[1]}, 1
 for line in string.gmatch(redis.call('GET', KEYS[1]) or '', '[^\n]+') do
-    if count < tonumber(ARGV[4]) and string.match(line, '^[^ ]*') ~= ARGV[2] then
+    if string.match(line, '^[^ ]*') == ARGV[2] then
+        if string.find(line, ' end=', 1, true) and not string.find(ARGV[1], ' end=', 1, true) then
+            lines[1] = line
+        end
+    elseif count < tonumber(ARGV[4]) then
         count = count + 1
         lines[count] = line
     end

@@ -356,7 +356,8 @@ bool runs_operation::go_on(time_point now) {
         return one.start != other.start ? one.start > other.start : one.id < other.id;
     });
     const bool is_enough = client().shared.lists().is_quorum(answered_);
-    end(is_enough ? error_code() : error_code(errc::no_quorum));
+    const error_code why = refused_ ? refused_ : error_code(errc::no_quorum);
+    end(is_enough ? error_code() : why);
     return false;
 }
 
@@ -373,7 +374,10 @@ bool runs_operation::write_again(std::size_t, std::uint32_t, wire::request& out,
 
 void runs_operation::read(std::size_t node, std::uint32_t, const resp::reply& reply, time_point) {
     auto runs = wire::read_runs(reply);
-    if (!runs) return;
+    if (!runs) {
+        refused_ = wire::read_failure(reply).error;
+        return;
+    }
     answered_.insert(node);
     for (run_record& run : *runs) note(std::move(run));
 }

@@ -142,6 +142,7 @@ private:
     std::optional<run_record> noted_;
     std::chrono::milliseconds keep_;
     node_mask answered_;
+    error_code refused_;  // by a node that answered
     bool has_begun_ = false;
 };
 

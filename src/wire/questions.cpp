@@ -12,6 +12,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstddef>
+#include <limits>
 #include <system_error>
 
 namespace redlock::wire {
@@ -179,7 +180,31 @@ std::string line_of(const run_record& run) {
     add("status", run.status);
     add("signal", run.signal);
     add("lost", run.is_lost ? 1 : 0);
+    add("unstarted", run.is_started ? 0 : 1);
     return out;
+}
+
+// Nothing where it is none that `line_of` writes: others may have written to the key.
+std::optional<std::int64_t> number_up_to(std::int64_t most, std::string_view word) {
+    const auto number = read_whole<std::int64_t>(word);
+    return number && *number >= 0 && *number <= most ? number : std::nullopt;
+}
+
+void read_word(std::string_view name, std::string_view value, run_record& out) {
+    constexpr std::int64_t year_9999 = 253'402'300'799'999;  // in ms
+    const auto time = number_up_to(year_9999, value);
+    const std::chrono::system_clock::time_point at{std::chrono::milliseconds(time.value_or(0))};
+    const auto number = number_up_to(std::numeric_limits<std::int64_t>::max(), value);
+    const auto small = number_up_to(std::numeric_limits<int>::max(), value);
+    if (name == "host") out.host = value;
+    if (name == "start" && time) out.start = at;
+    if (name == "end" && time) out.end = at;
+    if (name == "pid" && number) out.pid = *number;
+    if (name == "fence" && number) out.fence = static_cast<std::uint64_t>(*number);
+    if (name == "status" && small) out.status = static_cast<int>(*small);
+    if (name == "signal" && small) out.signal = static_cast<int>(*small);
+    if (name == "lost") out.is_lost = value == "1";
+    if (name == "unstarted") out.is_started = value != "1";
 }
 
 // Words that a later version writes are passed over.
@@ -191,26 +216,12 @@ std::optional<run_record> run_of(std::string_view line) {
     };
     run_record out;
     out.id = next();
-    bool has_start = false;
     while (!line.empty()) {
         const std::string_view word = next();
         const std::size_t sign = word.find('=');
-        if (sign == word.npos) continue;
-        const std::string_view name = word.substr(0, sign);
-        const std::string_view value = word.substr(sign + 1);
-        if (name == "host") out.host = value;
-        const auto number = read_whole<std::int64_t>(value);
-        if (!number) continue;
-        const std::chrono::system_clock::time_point at{std::chrono::milliseconds(*number)};
-        if (name == "start") out.start = at;
-        has_start = has_start || name == "start";
-        if (name == "end") out.end = at;
-        if (name == "pid") out.pid = *number;
-        if (name == "fence" && *number > 0) out.fence = static_cast<std::uint64_t>(*number);
-        if (name == "status") out.status = static_cast<int>(*number);
-        if (name == "signal") out.signal = static_cast<int>(*number);
-        if (name == "lost") out.is_lost = *number != 0;
+        if (sign != word.npos) read_word(word.substr(0, sign), word.substr(sign + 1), out);
     }
+    const bool has_start = out.start.time_since_epoch().count() > 0;
     return has_start && !out.id.empty() ? std::optional(std::move(out)) : std::nullopt;
 }
 

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace redlock;
@@ -30,9 +31,13 @@ call_words call(const cluster& nodes, call_words words) {
     return words;
 }
 
+tool_outcome run_tool_on(const cluster& nodes, call_words words) {
+    return outcome_of(call(nodes, std::move(words)));
+}
+
 // One text for each run, the latest first.
 std::vector<std::string> runs_of(cluster& nodes, const std::string& resource = "r") {
-    const auto got = outcome_of(call(nodes, {"last", "--json", resource}));
+    const auto got = run_tool_on(nodes, {"last", "--json", resource});
     REQUIRE(got.status == 0);
     std::vector<std::string> out;
     for (std::size_t at = got.out.find("{\"id\""); at != got.out.npos;) {
@@ -55,14 +60,14 @@ int status_of(cluster& nodes, std::vector<std::string> how, std::vector<std::str
     how.insert(how.begin(), {"run", "--record", "1h"});
     how.insert(how.end(), {"r", "--"});
     how.insert(how.end(), command.begin(), command.end());
-    return outcome_of(call(nodes, how)).status;
+    return run_tool_on(nodes, how).status;
 }
 
 }  // namespace
 
 TEST_CASE("last shows how runs ended, the latest first", "[last][tool]") {
     cluster nodes(3);
-    CHECK(has_text(outcome_of(call(nodes, {"last", "r"})).out, "redlock run --record"));
+    CHECK(has_text(run_tool_on(nodes, {"last", "r"}).out, "redlock run --record"));
     CHECK(status_of(nodes, {}, {"true"}) == 0);
     CHECK(status_of(nodes, {}, {"sh", "-c", "exit 3"}) == 3);
     CHECK(status_of(nodes, {}, {"sh", "-c", "kill -9 $$"}) == 137);
@@ -81,12 +86,12 @@ TEST_CASE("last shows how runs ended, the latest first", "[last][tool]") {
         CHECK(member(runs[i], "end") >= member(runs[i], "start"));
         if (i > 0) CHECK(member(runs[i], "fence") < member(runs[i - 1], "fence"));
     }
-    const auto table = outcome_of(call(nodes, {"last", "r"}));
+    const auto table = run_tool_on(nodes, {"last", "r"});
     CHECK(std::count(table.out.begin(), table.out.end(), '\n') == 5);
     CHECK(has_text(table.out, "by signal 9"));
     CHECK(nodes.ask(0).pttl(key) > 59min);
     CHECK(nodes.ask(0).pttl(key) <= 1h);
-    CHECK(outcome_of(call(nodes, {"list", "--all"})).out.empty());  // it is no lock
+    CHECK(run_tool_on(nodes, {"list", "--all"}).out.empty());  // it is no lock
 }
 
 TEST_CASE("a run that was killed with redlock shows as not ended", "[last][tool]") {
@@ -99,7 +104,7 @@ TEST_CASE("a run that was killed with redlock shows as not ended", "[last][tool]
     REQUIRE(runs.size() == 1);
     CHECK(member(runs[0], "end") == "null");
     CHECK(member(runs[0], "status") == "null");
-    CHECK(has_text(outcome_of(call(nodes, {"last", "r"})).out, "not ended"));
+    CHECK(has_text(run_tool_on(nodes, {"last", "r"}).out, "not ended"));
 }
 
 TEST_CASE("a node that missed the end of a run is helped out by the others", "[last][tool]") {
@@ -115,7 +120,7 @@ TEST_CASE("a node that missed the end of a run is helped out by the others", "[l
     CHECK(runs_of(nodes) == runs);
     CHECK(status_of(nodes, {}, {"true"}) == 0);
     nodes.kill(1);
-    const auto none = outcome_of(call(nodes, {"last", "r"}));
+    const auto none = run_tool_on(nodes, {"last", "r"});
     CHECK(none.status == 121);
     CHECK(has_text(none.err, "redlock doctor"));
 }
@@ -155,10 +160,11 @@ TEST_CASE("a run that failed gives its period back, so many times", "[last][tool
     CHECK(status_of(nodes, twice, {"false"}) == 1);
     CHECK(status_of(nodes, twice, {"false"}) == 1);  // it keeps the others out
     CHECK(status_of(nodes, twice, {"true"}) == 120);
-    const auto refused = outcome_of(call(nodes, {"run", "--retry-on-failure", "2", "r", "--", "true"}));
+    const auto refused = run_tool_on(nodes, {"run", "--retry-on-failure", "2", "r", "--", "true"});
     CHECK(refused.status == 125);
     CHECK(has_text(refused.err, "--min-hold"));
-    CHECK(outcome_of(call(nodes, {"run", "--record", "0s", "r", "--", "true"})).status == 125);
+    CHECK(status_of(nodes, {"--min-hold", "30s", "--retry-on-failure", "11"}, {"false"}) == 125);
+    CHECK(run_tool_on(nodes, {"run", "--record", "0s", "r", "--", "true"}).status == 125);
 }
 
 TEST_CASE("a run that succeeds keeps its period, and metrics tell when it did", "[last][tool]") {
@@ -174,4 +180,52 @@ TEST_CASE("a run that succeeds keeps its period, and metrics tell when it did", 
     CHECK(second.substr(second.find(sample)) == first.substr(first.find(sample)));
     CHECK(status_of(nodes, {"--min-hold", "30s", "--retry-on-failure", "2"}, {"true"}) == 0);
     CHECK(status_of(nodes, {}, {"true"}) == 120);
+}
+
+TEST_CASE("a slot is given back, too, and what could not be started costs no retry",
+          "[last][tool]") {
+    cluster nodes(3);
+    const std::vector<std::string> once{"--slots", "1", "--min-hold", "30s", "--retry-on-failure", "1"};
+    CHECK(status_of(nodes, once, {"/no/such/job"}) == 127);
+    CHECK(status_of(nodes, once, {"sh", "-c", "exit 122"}) == 122);
+    CHECK(member(runs_of(nodes)[0], "lost") == "false");
+    CHECK(has_text(run_tool_on(nodes, {"last", "r"}).out, "could not be started"));
+    CHECK(status_of(nodes, once, {"false"}) == 1);
+    CHECK(status_of(nodes, once, {"true"}) == 120);
+}
+
+TEST_CASE("where nobody can tell how often a run failed its period is kept", "[last][tool]") {
+    cluster nodes(3);
+    for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).command({"RPUSH", key, "x"});
+    const std::vector<std::string> once{"--min-hold", "30s", "--retry-on-failure", "1"};
+    CHECK(status_of(nodes, once, {"false"}) == 1);
+    CHECK(status_of(nodes, once, {"true"}) == 120);
+    const auto got = run_tool_on(nodes, {"last", "r"});
+    CHECK(got.status == 125);
+    CHECK_FALSE(has_text(got.err, "too few nodes"));
+}
+
+TEST_CASE("the metric of an earlier success stays in the file, whatever the resource is called",
+          "[last][tool]") {
+    cluster nodes(3);
+    const scratch folder;
+    const std::string file = folder / "run.prom";
+    const std::vector<std::string> words{"run", "--record", "1h", "--metrics", file, "b\xff\"\\\r"};
+    const auto run = [&](const std::string& command) {
+        auto all = words;
+        all.insert(all.end(), {"--", command});
+        return run_tool_on(nodes, all).status;
+    };
+    CHECK(run("true") == 0);
+    const auto line_of_success = [&] {
+        const std::string text = read_file(file);
+        const std::size_t at = text.find("\nredlock_run_last_success_timestamp{");
+        REQUIRE(at != text.npos);
+        return text.substr(at, text.find('\n', at + 1) - at);
+    };
+    const std::string before = line_of_success();
+    CHECK(std::all_of(before.begin() + 1, before.end(), [](char c) { return c >= ' ' && c <= '~'; }));
+    for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).command({"FLUSHALL"});
+    CHECK(run("false") != 0);
+    CHECK(line_of_success() == before);
 }

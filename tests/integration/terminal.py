@@ -377,12 +377,17 @@ class AsWithoutRedlock(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def shown(self, shell, line):
+        gate = os.pipe()
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir(self.folder)
             os.environ["PATH"] = os.path.dirname(TOOL) + ":" + os.environ["PATH"]
+            os.read(gate[0], 1)  # the echo of what is typed comes first
             os.execvp(shell, [shell, "-c", line + "\nexit 7"])
         os.write(terminal, b"one\n")
+        os.write(gate[1], b"1")
+        for end in gate:
+            os.close(end)
         shown = b""
         while select.select([terminal], [], [], LONGEST_S)[0]:
             try:

@@ -409,7 +409,7 @@ TEST_CASE("passwords are used and never shown", "[tool]") {
 TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]") {
     const std::vector<std::pair<words, std::string>> cases{
         {{},
-         "run, acquire, extend, release, inspect, list, watch, doctor, init, commit, bench, "
+         "run, acquire, extend, release, inspect, last, list, watch, doctor, init, commit, bench, "
          "completion and "
          "help exist"},
         {{"lock"}, "there is no command 'lock'"},
