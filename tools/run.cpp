@@ -319,9 +319,10 @@ void runner::write_metrics() {
 
 // A file from before has the success of an earlier run, which the nodes may have forgotten.
 void runner::read_successes() {
+    if (!request_.record) return;
     std::ifstream file(request_.metrics_file);
     const std::string begin = std::string(success_metric) + "{";
-    for (std::string line; request_.record && std::getline(file, line);) {
+    for (std::string line; std::getline(file, line);) {
         const std::size_t end = line.rfind("} ");
         if (!line.starts_with(begin) || end == line.npos) continue;
         const std::string label = line.substr(begin.size(), end - begin.size());
@@ -820,13 +821,13 @@ void runner::noted(const std::string& resource, bool has_ended, error_code ec,
         complain(std::string("the ") + (has_ended ? "end" : "beginning") + " of this run of '" +
                  resource + "' is not on record on a quorum of nodes: " + ec.message() +
                  nodes_down());
-        // It would go on for ever where nobody can tell.
+        // Where the nodes can't tell how often the command failed, it is not tried again.
         failures_before_ = std::numeric_limits<unsigned>::max();
     }
     unsigned failures = 0;
     for (const run_record& run : runs) {
         if (run.end && run.status == success) note_success(resource, *run.end);
-        // One that has no end died: its end is noted before the period is given back.
+        // One without an end died, or gave its period back and has still to note its end.
         const bool has_failed = run.is_started && !run.is_lost && run.status != success;
         if (run.id != run_.id && (has_failed || !run.end) && is_recent(run)) ++failures;
     }

@@ -9,9 +9,9 @@
 #include <redlock/options.hpp>
 #include <redlock/refusal.hpp>
 #include <redlock/resource_list.hpp>
-#include <redlock/run_record.hpp>
 #include <redlock/resource_state.hpp>
 #include <redlock/result.hpp>
+#include <redlock/run_record.hpp>
 #include <redlock/stats.hpp>
 
 #include <chrono>

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "wire/questions.hpp"
 
+#include "wire/record.hpp"
 #include "wire/request.hpp"
 #include "wire/resp/command.hpp"
 
@@ -151,10 +152,6 @@ std::vector<std::string> texts(const resp::reply& reply) {
     return out;
 }
 
-}  // namespace
-
-namespace {
-
 // A word may hold neither spaces nor line ends.
 std::string as_word(std::string_view text) {
     constexpr std::size_t longest = 64;
@@ -209,15 +206,10 @@ void read_word(std::string_view name, std::string_view value, run_record& out) {
 
 // Words that a later version writes are passed over.
 std::optional<run_record> run_of(std::string_view line) {
-    const auto next = [&line] {
-        const std::string_view word = line.substr(0, line.find(' '));
-        line.remove_prefix(std::min(word.size() + 1, line.size()));
-        return word;
-    };
     run_record out;
-    out.id = next();
+    out.id = take_word(line);
     while (!line.empty()) {
-        const std::string_view word = next();
+        const std::string_view word = take_word(line);
         const std::size_t sign = word.find('=');
         if (sign != word.npos) read_word(word.substr(0, sign), word.substr(sign + 1), out);
     }

@@ -108,6 +108,12 @@ std::string text_of(const core::record_facts& r) {
     return out + r.unknown;
 }
 
+std::string_view take_word(std::string_view& left) noexcept {
+    const std::string_view word = left.substr(0, left.find(' '));
+    left.remove_prefix(std::min(word.size() + 1, left.size()));
+    return word;
+}
+
 namespace {
 
 /// Reads the words of one record. Whatever is not as it should be makes it no record.
@@ -121,23 +127,15 @@ public:
         r.exists = true;
         r.text = text_;
         r.list.names = "-";
-        r.epoch = next();
+        r.epoch = take_word(left_);
         bool is_good = r.epoch.size() == epoch_length && !text_.ends_with(' ') &&
                        text_.find(now_value) == text_.npos &&
                        std::ranges::all_of(text_, [](char c) { return c >= ' ' && c <= '~'; });
-        while (is_good && !left_.empty()) is_good = take(next(), r);
+        while (is_good && !left_.empty()) is_good = take(take_word(left_), r);
         return is_good && finish(r) ? std::optional(std::move(r)) : std::nullopt;
     }
 
 private:
-    // Up to the next space. A space at the end, or two of them, leave an empty word.
-    std::string_view next() {
-        const std::size_t end = std::min(left_.find(' '), left_.size());
-        const std::string_view word = left_.substr(0, end);
-        left_.remove_prefix(std::min(end + 1, left_.size()));
-        return word;
-    }
-
     bool take(std::string_view word, core::record_facts& r) {
         const std::size_t sign = word.find('=');
         if (sign == word.npos || sign == 0 || sign + 1 == word.size()) return false;

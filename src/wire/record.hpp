@@ -24,6 +24,10 @@ namespace redlock::wire {
 /// lists the words.
 std::string text_of(const core::record_facts& record);
 
+/// Takes the word up to the next space, and the space. A space at the end, or two of them, leave an
+/// empty word.
+std::string_view take_word(std::string_view& left) noexcept;
+
 /// A record, or that there is none; or why it can't be read.
 struct record_answer {
     std::optional<core::record_facts> record;

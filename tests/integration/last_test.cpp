@@ -153,6 +153,21 @@ TEST_CASE("of a resource twenty runs are kept, for the longest time that one wan
     CHECK(noting.acquire("{r}:last", {.ttl = 1s}).error().code == errc::invalid_argument);
 }
 
+TEST_CASE("a beginning that arrives late does not replace the end", "[last]") {
+    cluster nodes(3);
+    blocking_client noting(nodes.options());
+    run_record run{.id = "x", .start = std::chrono::system_clock::now()};
+    const run_record beginning = run;
+    run.end = run.start + 1s;
+    run.status = 3;
+    REQUIRE(noting.record_run("r", run, 1min).has_value());
+    const auto all = noting.record_run("r", beginning, 1min);
+    REQUIRE(all.has_value());
+    REQUIRE(all->size() == 1);
+    CHECK(all->front().end.has_value());
+    CHECK(all->front().status == 3);
+}
+
 TEST_CASE("a run that failed gives its period back, so many times", "[last][tool]") {
     cluster nodes(3);
     const std::vector<std::string> twice{"--min-hold", "30s", "--retry-on-failure", "2"};

@@ -22,7 +22,7 @@ struct world {
     std::shared_ptr<int> kept = std::make_shared<int>();
     int rings = 0;
 
-    // `at_ring` is told how often it rang.
+    // `at_ring` is called with the number of rings so far.
     template <class F>
     void start(F at_ring) {
         alarm->start(kept, [this, at_ring] { at_ring(++rings); });
