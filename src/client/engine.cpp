@@ -153,7 +153,7 @@ void engine::end_turn(time_point now) {
     watched_.end_turn(now);
     for (const auto& s : sessions_) s->end_turn();
     drop_finished();
-    shared_.own_delay().awaits(deadline(), now);
+    shared_.own_delay().awaits([this] { return deadline(); }, now);
 }
 
 // Counted from the end of the turn, since formatting thousands of releases takes time, too.

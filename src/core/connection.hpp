@@ -328,16 +328,20 @@ public:
     /// No more than this is ever added: a machine that is always late still gets a verdict.
     static constexpr duration longest = longest_measured_timeout;
 
-    /// A turn of the client's loop ends, and its first timer is to ring at `due`. Where that is
+    /// A turn of the client's loop ends, and its first timer is to ring at `due()`. Where that is
     /// over already, it is to ring at once.
-    void awaits(time_point due, time_point now) noexcept {
+    template <class F>
+    void awaits(F&& due, time_point now) noexcept {
         if (now - late_at_ >= memory) late_ = duration::zero();
-        if (due == due_) return;
-        due_ = due;
+        now_ = now;
+        const time_point next = due();
+        if (next == due_) return;
+        due_ = next;
         known_at_ = now;
     }
     /// The timers ring.
     void rang(time_point now) noexcept {
+        now_ = now;
         const duration late = std::min(now - std::max(due_, known_at_), longest);
         if (late < late_) return;
         late_ = late;
@@ -348,12 +352,14 @@ public:
         assert(late_ >= duration::zero() && late_ <= longest);
         return std::min(2 * late_, longest);
     }
-    /// When a node is given up that had until `deadline`.
+    /// When the timer rings for a node that has until `deadline`: then, and once more when the node
+    /// is given up. A timer that was put off at once would not show how long the client slept.
     time_point extended(time_point deadline) const noexcept {
-        return deadline == time_point::max() ? deadline : deadline + extra();
+        return deadline > now_ ? deadline : deadline + extra();
     }
 
 private:
+    time_point now_{};  // of the latest turn
     time_point due_ = time_point::max();  // of the first timer, by the latest turn
     time_point known_at_{};               // since when
     duration late_{};                     // the longest, lately: 0 to `longest`

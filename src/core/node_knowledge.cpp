@@ -77,7 +77,7 @@ void node_knowledge::greeted(std::size_t node, const handshake& facts, time_poin
     if (!facts.server.is_master) return bootstrap_.down(node);
     if (is_guarded_) settling_.unsettle(now);
     take_record(node, facts.record, facts.began, now);
-    if (is_guarded_) note_in_bootstrap(node, facts.began, now);
+    note_in_bootstrap(node, facts.began, now);
 }
 
 // What a node is depends on the others' records, too.
@@ -96,7 +96,7 @@ void node_knowledge::take_record(std::size_t node, const record_facts& record, t
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         if (i == node || membership_.of(i) == before[i]) continue;
         use_record(i, now);
-        if (is_guarded_) note_in_bootstrap(i, sent, now);
+        note_in_bootstrap(i, sent, now);
     }
 }
 
@@ -124,6 +124,7 @@ void node_knowledge::use_record(std::size_t node, time_point now) {
 }
 
 void node_knowledge::note_in_bootstrap(std::size_t node, time_point sent, time_point now) {
+    if (!is_guarded_) return;  // it makes no record: one would be ordered again at each answer
     const record_facts& record = eligibility_.record_of(node);
     if (record.is_misfit()) bootstrap_.note_other_set(node);
     else if (record.is_away()) bootstrap_.note_record(node);

@@ -311,7 +311,7 @@ TEST_CASE("a connection is given as much longer to connect as the client's timer
     l.given.connect_timeout = 500ms;
     l.start();
     const time_point due = l.now + 500ms;
-    l.delay.awaits(due, l.now);
+    l.delay.awaits([&] { return due; }, l.now);
     l.delay.rang(due + 200ms);
     l.pass(700ms);
     CHECK(l.ends.empty());

@@ -39,7 +39,7 @@ public:
         next.what();
         return true;
     }
-    /// How much has happened in the present millisecond: without end where something goes round.
+    /// How much has happened in the present second: without end where something goes round.
     std::uint64_t turns_lately() const noexcept { return turns_lately_; }
     void run_until(time_point limit) {
         while (turn(limit)) {
@@ -51,7 +51,7 @@ public:
 
 private:
     void count_turn(time_point at) noexcept {
-        if (at - counted_from_ >= std::chrono::milliseconds(1)) {
+        if (at - counted_from_ >= std::chrono::seconds(1)) {
             counted_from_ = at;
             turns_lately_ = 0;
         }

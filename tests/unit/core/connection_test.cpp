@@ -782,10 +782,19 @@ namespace {
 
 constexpr auto start = time_point(72h);
 
+void await(own_delay& d, time_point due, time_point now) {
+    d.awaits([&] { return due; }, now);
+}
+
+// A node has until `due`, and what is added.
+void await_node(own_delay& d, time_point due, time_point now) {
+    d.awaits([&] { return d.extended(due); }, now);
+}
+
 // A client whose first timer was to ring at `due`, and rang at `now`.
 own_delay rung(time_point due, time_point now) {
     own_delay d;
-    d.awaits(due, start);
+    await(d, due, start);
     d.rang(now);
     return d;
 }
@@ -815,21 +824,21 @@ TEST_CASE("a timer that is armed for an instant in the past is late from when it
 
 TEST_CASE("a timer is late also where turns of the loop end before it rings") {
     own_delay d;
-    d.awaits(start + 1s, start);
-    d.awaits(start + 1s, start + 1100ms);
+    await(d, start + 1s, start);
+    await(d, start + 1s, start + 1100ms);
     d.rang(start + 1200ms);
     CHECK(d.extra() == 400ms);
 }
 
 TEST_CASE("the latest timer counts, and no more than a second is added") {
     auto d = rung(start + 1s, start + 1s + 100ms);
-    d.awaits(start + 2s, start + 1200ms);
+    await(d, start + 2s, start + 1200ms);
     d.rang(start + 2s + 20ms);
     CHECK(d.extra() == 200ms);
-    d.awaits(start + 2100ms, start + 2050ms);
+    await(d, start + 2100ms, start + 2050ms);
     d.rang(start + 2100ms + 300ms);
     CHECK(d.extra() == 600ms);
-    d.awaits(start + 3s, start + 2500ms);
+    await(d, start + 3s, start + 2500ms);
     d.rang(start + 1h);
     CHECK(d.extra() == 1s);
     CHECK(rung(start, time_point::max()).extra() == 1s);
@@ -837,12 +846,34 @@ TEST_CASE("the latest timer counts, and no more than a second is added") {
 
 TEST_CASE("that a timer was late is forgotten after two seconds") {
     auto d = rung(start + 1s, start + 1s + 100ms);
-    d.awaits(start + 9s, start + 3s);
+    await(d, start + 9s, start + 3s);
     CHECK(d.extra() == 200ms);
-    d.awaits(start + 9s, start + 3s + 100ms);
+    await(d, start + 9s, start + 3s + 100ms);
     CHECK(d.extra() == 0ms);
     d.rang(start + 9s + 10ms);
     CHECK(d.extra() == 20ms);
+}
+
+TEST_CASE("the timer rings at the time-out and again when the longer time is over") {
+    auto d = rung(start + 1s, start + 1200ms);
+    await_node(d, start + 2s, start + 1300ms);
+    CHECK(d.extended(start + 2s) == start + 2s);
+    d.rang(start + 2s);
+    CHECK(d.extended(start + 2s) == start + 2400ms);
+}
+
+TEST_CASE("a client that sleeps past the longer time, too, reads what came meanwhile") {
+    auto d = rung(start + 1s, start + 1100ms);
+    await_node(d, start + 2s, start + 1900ms);
+    SECTION("its timers ring first") {
+        d.rang(start + 2900ms);
+        CHECK(d.extended(start + 2s) == start + 3s);
+    }
+    SECTION("the lateness before that is forgotten meanwhile") {
+        await_node(d, start + 2s, start + 3200ms);
+        d.rang(start + 3200ms);
+        CHECK(d.extra() == 1s);
+    }
 }
 
 }  // namespace own_delay_test

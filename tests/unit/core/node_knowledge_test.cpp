@@ -643,6 +643,14 @@ TEST_CASE("without the guard a node votes at once and without fencing nobody wai
     }
 }
 
+TEST_CASE("a client without the guard that finds no record on any node orders none") {
+    client_options options = guarded();
+    options.fencing = false;
+    client_of_three c(options);
+    for (const std::size_t node : {0, 1, 2}) c.greet(node, 1ms);
+    for (const std::size_t node : {0, 1, 2}) CHECK(c.look_answered(node, 5s).empty());
+}
+
 TEST_CASE("a client orders of its nodes what its stories say") {
     const auto stories =
         testing::traces_of(testing::project_folder() / "tests/unit/core/node/traces");
