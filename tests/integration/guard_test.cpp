@@ -277,3 +277,32 @@ TEST_CASE("a promoted replica behind a node's address is in quarantine", "[guard
               MUST(once_in_three(attempt));
           }) == "");
 }
+
+// What docs/changes.md has an operator do: without it the client counts the vote for five seconds.
+TEST_CASE("deleting the record on the replica puts a node that fails over and back in quarantine",
+          "[guard]") {
+    cluster nodes(3);
+    settle(nodes, guarded(nodes));
+    driver d(guarded(nodes));
+    redis_server replica;
+    direct ask(replica.port());
+    ask.command({"REPLICAOF", "127.0.0.1", std::to_string(nodes[0].port())});
+    REQUIRE(d.until([&] { return ask.info("master_link_status") == "up"; }));
+    REQUIRE(d.until([&] {  // its first replica had put it in quarantine
+        const auto got = d.acquire("r");
+        return got.value().votes()[0].answer == vote::granted;
+    }, 30s));
+
+    ask.command({"REPLICAOF", "NO", "ONE"});
+    ask.command({"DEL", "redlock:node"});
+    direct node(nodes[0].port());
+    node.command({"REPLICAOF", "127.0.0.1", std::to_string(replica.port())});
+    REQUIRE(d.until([&] { return node.info("master_link_status") == "up"; }));
+    node.command({"REPLICAOF", "NO", "ONE"});
+
+    nodes.kill(2);  // so that this vote is waited for
+    const auto got = d.acquire("r2");
+    INFO(text_of(got.value()));
+    CHECK(got.error() == errc::no_quorum);
+    CHECK(got.value().votes()[0].answer == vote::quarantine);
+}

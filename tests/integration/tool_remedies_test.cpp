@@ -568,7 +568,7 @@ TEST_CASE("rediss:// to a port without TLS is said to be perhaps that", "[remedi
 }
 
 TEST_CASE("descriptors that are exhausted are the program's own matter: raise ulimit -n",
-          "[remedies]") {
+          "[remedies][few_descriptors]") {
     cluster nodes(3);
     found(nodes);
     // The fewest with which the command says more than that it can't begin, and some more.
