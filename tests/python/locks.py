@@ -20,14 +20,13 @@ from redlock_quorum import _times, aio
 LONGEST_S = 60  # ends what hangs; judges no speed
 
 
-def soon(is_so):
-    """Whether it becomes so."""
+def await_value(test, what, look, wanted):
+    """Looks until it sees what is wanted; fails with what it saw last."""
     end = time.monotonic() + LONGEST_S
-    while not is_so():
+    while (seen := look()) != wanted:
         if time.monotonic() > end:
-            return False
+            test.fail(f"{what}: {seen!r} after {LONGEST_S} s, where {wanted!r} was awaited")
         time.sleep(0.001)
-    return True
 
 
 class Locks(unittest.TestCase):
@@ -352,7 +351,7 @@ class Locks(unittest.TestCase):
         said = []
         thread = threading.Thread(target=lambda: said.append(lease.lost.wait()))
         thread.start()
-        self.assertTrue(soon(lambda: lease._waiters == 1))
+        await_value(self, "tasks that wait for the loss", lambda: lease._waiters, 1)
         lease.release()
         thread.join()
         self.assertEqual(said, [False])
@@ -373,7 +372,7 @@ class Locks(unittest.TestCase):
     def test_a_dropped_lease_is_released(self):
         self.client.lock(self.id()).acquire()
         gc.collect()
-        self.assertTrue(soon(lambda: not self.is_held()))
+        await_value(self, "held", self.is_held, False)
 
     def test_a_watchdog_needs_signs_of_life(self):
         lease = self.client.lock(self.id(), watchdog=0.3).acquire()

@@ -13,7 +13,7 @@ import unittest
 
 import redlock_quorum as redlock
 from redlock_quorum import _locks
-from locks import LONGEST_S, soon
+from locks import LONGEST_S, await_value
 
 TOOL = os.environ["REDLOCK_TOOL"]
 
@@ -32,6 +32,9 @@ class Processes(unittest.TestCase):
     def state(self):
         return self.client.inspect(self.id())
 
+    def await_waiting(self, programs):
+        await_value(self, "programs that wait", lambda: self.state()["waiting"], programs)
+
     def end_of(self, process):
         with process:
             try:
@@ -47,12 +50,12 @@ class Processes(unittest.TestCase):
                            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
                            "redlock.Client.from_environment().lock(sys.argv[1], wait=1000).acquire()",
                            self.id())
-            self.assertTrue(soon(lambda: self.state()["waiting"] == 1))
+            self.await_waiting(1)
             waits.send_signal(signal.SIGINT)
             status, _, said = self.end_of(waits)
             self.assertEqual(status, -signal.SIGINT)
             self.assertIn("KeyboardInterrupt", said)
-            self.assertTrue(soon(lambda: self.state()["waiting"] == 0))
+            self.await_waiting(0)
         self.assertFalse(self.state()["held"])
 
     def test_a_handler_that_returns_lets_the_wait_go_on(self):
@@ -64,10 +67,10 @@ with redlock.Client.from_environment().lock(sys.argv[1], wait=1000) as lease:
 """
         lease = self.client.lock(self.id()).acquire()
         waits = python(program, self.id())
-        self.assertTrue(soon(lambda: self.state()["waiting"] == 1))
+        self.await_waiting(1)
         waits.send_signal(signal.SIGUSR1)
         self.assertEqual(waits.stdout.readline(), "handled\n")  # during the wait
-        self.assertTrue(soon(lambda: self.state()["waiting"] == 1))
+        self.await_waiting(1)
         lease.release()
         self.assertEqual(self.end_of(waits)[:2], (0, "held\n"))
 
@@ -104,7 +107,7 @@ except redlock.Contended:
 """
         with self.client.lock(self.id()):
             waits = python(program, self.id())
-            self.assertTrue(soon(lambda: self.state()["waiting"] == 1))
+            self.await_waiting(1)
             waits.send_signal(signal.SIGUSR1)
             self.assertEqual(self.end_of(waits)[:2], (0, f"{int(signal.SIGUSR1)} True\n"))
 
@@ -125,7 +128,7 @@ while client.stats()["waiting"] == 0:
 """
         with self.client.lock(self.id()):
             self.assertEqual(self.end_of(python(program, self.id()))[0], 0)
-            self.assertTrue(soon(lambda: self.state()["waiting"] == 0))
+            self.await_waiting(0)
 
     def test_a_child_leaves_the_lease_to_its_parent(self):
         lease = self.client.lock(self.id()).acquire()
