@@ -170,7 +170,7 @@ def write_needs(where, table):
         return
     columns = [[row[column].strip("`") for row in rows if row[column].startswith("`")] for column in (1, 2)]
     jobs = sorted({name for line in columns[0] for name in re.findall(r" \./(\w+)", line)})
-    write(folder / f"{where}.sh", "".join(f"printf '#!/bin/sh\\necho {job}\\n' >{job} && chmod +x {job}\n" for job in jobs)
+    write(folder / f"{where}_commands.sh", "".join(f"printf '#!/bin/sh\\necho {job}\\n' >{job} && chmod +x {job}\n" for job in jobs)
           + "".join(f'[[ $({line}) == {line.split("./")[1]} ]]\n' for line in columns[0]))
     lines = []
     for line in columns[1]:
