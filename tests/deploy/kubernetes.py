@@ -7,11 +7,12 @@ the files as Kubernetes would, and lets no such field pass; Go builds it, with m
 """
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
 
-from support import DEPLOY, built_by_go, commands_under
+from support import DEPLOY, PROJECT, built_by_go, commands_under
 import skipping
 
 try:
@@ -135,6 +136,24 @@ class Objects(unittest.TestCase):
         for words in commands:
             if words[0] != "redlock":
                 self.assertEqual(words[:2], ["redis-server", "/etc/redlock/redis.conf"])
+
+    def test_the_init_container_of_the_page_fits_a_pod(self):
+        text = (PROJECT / "docs/deploys-and-migrations.md").read_text(encoding="utf-8")
+        (block,) = re.findall(r"^```text\n(initContainers:.*?)^```$", text, re.M | re.S)
+        (thing,) = [o for o in self.all if o["kind"] == "Deployment"]
+        pod, shown = pod_of(thing)["spec"], yaml.safe_load(block)
+        (own,), (init,) = pod["containers"], shown["initContainers"]
+        self.assertEqual(shown["volumes"], pod["volumes"])
+        for field in ("image", "env", "volumeMounts"):
+            self.assertEqual(init[field], own[field])
+        self.assertIn(f"redlock {' '.join(init['command'][1:])} && exec ./server\n", text)
+        pod.update(shown)
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "api"
+            missing = built_by_go(".", program)
+            if missing:
+                skipping.skip(self, missing)
+            self.assertEqual(why_refused(program, yaml.safe_dump(thing)), "")
 
     def test_the_document_renders_them_so(self):
         made = commands_under("Kubernetes")

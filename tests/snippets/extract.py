@@ -11,7 +11,8 @@ must stand, line by line, in the project that tests/consumer/find_package builds
 a configuration and must satisfy the schema, where python3-jsonschema is installed. A ```sql block is
 a write under a fence, and is run; a ```lua block is such a write to Redis, and becomes a script that runs it;
 a ```python block, which checks itself, becomes a program. A bash block under `<!-- run beside PostgreSQL -->`
-has a server of that; its name ends in .psql.sh. An ```acl block is what the integration test of the rights gives
+has a server of that; its name ends in .psql.sh. The table under `<!-- each line runs -->` becomes a script of its
+commands and a program of its lines of C++; tests/python/snippets.py runs those of Python. An ```acl block is what the integration test of the rights gives
 its user. Each line of a ```crontab block becomes a script that runs it as cron does, on two machines.
 Links to files must lead somewhere. Status 1 with what is wrong.
 
@@ -135,6 +136,49 @@ done
 """
 
 
+# What the lines of the table name: the jobs, and what a caller has. A lock that is not granted ends the program.
+NEEDS = """\
+#include <redlock/config.hpp>
+#include <redlock/election.hpp>
+#include <redlock/rate_limiter.hpp>
+#include <redlock/with_lock.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <iostream>
+#include <stop_token>
+
+int main() {
+    using namespace std::chrono_literals;
+    redlock::blocking_client client("nodes.json");
+    std::stop_source source;
+    const std::stop_token stop = source.get_token();
+    const auto sell = [](const redlock::lease& lease, const std::stop_token&) { return lease.fence(); };
+    const auto migrate = sell;
+    const auto call = [] { std::cout << "called\\n"; };
+    const auto lead = [&](const redlock::lease&, const std::stop_token&) { source.request_stop(); };
+    const auto late = [](std::uint64_t fence) { std::cerr << "lost " << fence << '\\n'; };
+LINES
+}
+"""
+
+
+def write_needs(where, table):
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()[2:]]
+    if not rows or any(len(row) != 4 for row in rows):
+        wrong.append(f"{where}: a row has not four cells")
+        return
+    columns = [[row[column].strip("`") for row in rows if row[column].startswith("`")] for column in (1, 2)]
+    jobs = sorted({name for line in columns[0] for name in re.findall(r" \./(\w+)", line)})
+    write(folder / f"{where}_commands.sh", "".join(f"printf '#!/bin/sh\\necho {job}\\n' >{job} && chmod +x {job}\n" for job in jobs)
+          + "".join(f'[[ $({line}) == {line.split("./")[1]} ]]\n' for line in columns[0]))
+    lines = []
+    for line in columns[1]:
+        name = re.match(r"auto (\w+) = ", line)
+        lines.append(f"    {{\n        {line}\n" + (f"        if (!{name[1]}) return 1;\n" if name else "") + "    }")
+    write(folder / f"{where}.cpp", NEEDS.replace("LINES", "\n".join(lines)))
+
+
 # What is in C or Python there tests/python/snippets.py runs.
 LANGUAGES = ("languages", "protocol")
 
@@ -163,6 +207,8 @@ class Session:
 def read(document):
     text = document.read_text(encoding="utf-8")
     session = Session()
+    for number, table in enumerate(re.findall(r"^<!-- each line runs -->\n((?:\|.*\n)+)", text, re.M), start=1):
+        write_needs(f"{document.stem.lower()}_needs_{number}", table)
     for name in LINK.findall(BLOCK.sub("", text)):
         if not (document.parent / name).exists():
             wrong.append(f"{document}: there is no {name}")
