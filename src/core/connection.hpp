@@ -328,10 +328,8 @@ public:
     /// No more than this is ever added: a machine that is always late still gets a verdict.
     static constexpr duration longest = longest_measured_timeout;
 
-    /// A turn of the client's loop ends, and its first timer is to ring at `due()`. Where that is
-    /// over already, it is to ring at once.
-    template <class F>
-    void awaits(F&& due, time_point now) noexcept {
+    /// A turn of the client's loop ends. Its first timer rings at `due()`; at once where that is over.
+    void awaits(const auto& due, time_point now) noexcept {
         if (now - late_at_ >= memory) late_ = duration::zero();
         now_ = now;
         const time_point next = due();
@@ -352,8 +350,8 @@ public:
         assert(late_ >= duration::zero() && late_ <= longest);
         return std::min(2 * late_, longest);
     }
-    /// When the timer rings for a node that has until `deadline`: then, and once more when the node
-    /// is given up. A timer that was put off at once would not show how long the client slept.
+    /// When the timer rings for a node that has until `deadline`: then, which shows how long the
+    /// client slept, and once more when the node is given up.
     time_point extended(time_point deadline) const noexcept {
         return deadline > now_ ? deadline : deadline + extra();
     }
