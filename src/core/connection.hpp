@@ -328,7 +328,7 @@ public:
     /// No more than this is ever added: a machine that is always late still gets a verdict.
     static constexpr duration longest = longest_measured_timeout;
 
-    /// A turn of the client's loop ends. Its first timer rings at `due()`; at once where that is over.
+    /// A turn of the loop ends. The first timer rings at `due()`, or at once if that is over.
     void awaits(const auto& due, time_point now) noexcept {
         if (now - late_at_ >= memory) late_ = duration::zero();
         now_ = now;
