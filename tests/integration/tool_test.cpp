@@ -351,6 +351,9 @@ TEST_CASE("a waiter that is ended by a signal says so and leaves nothing", "[too
     scratch folder;
     tool_process waiter(on(nodes, {"run", "--wait", "60s", "r", "--", "touch", folder / "ran"}));
     REQUIRE(eventually([&] { return nodes.ask(0).calls("zadd") >= 2; }));  // it waits
+    for (const int harmless : {SIGCONT, SIGWINCH}) waiter.send(harmless);
+    const auto asked = nodes.ask(0).calls("zadd");
+    REQUIRE(eventually([&] { return nodes.ask(0).calls("zadd") > asked; }));  // and goes on to
     waiter.send(signal);
     // A shell ends its script where a key of the terminal ended what it waits for.
     CHECK(waiter.wait() == (signal == SIGINT ? -signal : 128 + signal));
