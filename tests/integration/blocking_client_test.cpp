@@ -235,6 +235,7 @@ TEST_CASE("the thread of a client takes no signal of the program", "[blocking_cl
     cluster nodes(1);
     const auto before = blocked_by_threads();
     blocking_client client(nodes.options());
+    REQUIRE(client.inspect("r").has_value());  // a thread that has just been made blocks all signals
     std::size_t made = 0;
     for (const auto& [thread, blocked] : blocked_by_threads()) {
         if (before.contains(thread)) continue;

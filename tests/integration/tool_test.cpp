@@ -546,7 +546,7 @@ TEST_CASE("signals reach the command's whole group", "[tool]") {
 TEST_CASE("what was ignored when redlock was started stays ignored", "[tool]") {
     cluster nodes(3);
     scratch folder;
-    const std::string script = "echo up; cat \"$0\" >/dev/null; echo down";
+    const std::string script = "echo up; cat \"$0\" >/dev/null; kill -HUP $$; echo down";
     REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
     tool_process running(on(nodes, {"run", "r", "--", "sh", "-c", script, folder / "gate"}),
                          {SIGHUP});

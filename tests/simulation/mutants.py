@@ -10,7 +10,7 @@ first; one with "with" only in worlds where somebody asks for that kind of lock.
 before all others: it has caught the bug before, and --keep writes those that do so now into
 mutants.json. What the simulation does not run has a "test" that must fail, of the program
 lockable_tests, or of the "program" that it names: another one of Catch2's, where the test is a file, or
-with a "case" one of its cases; one in C, or a file of tests/python, where it is the name of the test.
+with a "case" one of its cases; one in C, or python/NAME.py, where it is the name of the test.
 The command is built where a test runs it; those in C and Python get nodes of their own. The last line is
 "N of N caught". Status 1 where one was not; 2 where one could not be planted,
 since its text has moved, built or run. --clean names the simulation without a bug; it is built where
@@ -39,8 +39,8 @@ FOUND = re.compile(r"^seed (\d+): ([^:]+): (.*)$", re.M)
 BROKEN = re.compile(r"!!! ([^:]+): ", re.M)
 # What a test says in the end, of Catch2, in C and in Python: without that it did not run.
 ENDED = re.compile(r"assertions:|\d+ tests, \d+ failures|^Ran [1-9]\d* test", re.M)
-SOURCES = ("CMakeLists.txt", "CMakePresets.json", "cmake", "config", "include", "lua", "python", "scripts",
-           "src", "tests", "tools")
+SOURCES = ("CMakeLists.txt", "CMakePresets.json", "cmake", "config", "deploy", "include", "lua", "python",
+           "scripts", "src", "tests", "tools")
 
 
 def arguments():
@@ -99,6 +99,7 @@ def copy_sources(project, to):
             elif not target.exists() or target.read_bytes() != source.read_bytes():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)
+                shutil.copymode(source, target)
         for target in sorted((to / name).rglob("*")):
             if target.is_file() and not (project / target.relative_to(to)).exists():
                 target.unlink()
@@ -143,10 +144,10 @@ def run_test(root, program, name, options):
     beside = [root / "tests/with-nodes", "--nodes", "3", "--"]
     if program.endswith(".py"):
         # The test kit's masters are in a library of their own.
-        library = "tests/c/libredlock_c_kit.so" if program == "memory_masters.py" else "libredlock_c.so"
+        library = "tests/c/libredlock_c_kit.so" if program.endswith("/memory_masters.py") else "libredlock_c.so"
         has.update(REDLOCK_LIBRARY=str(folder / library), PYTHONPATH=str(root / "python"),
                    PYTHONDONTWRITEBYTECODE="1")
-        command = [*beside, sys.executable, root / "tests/python" / program, name]
+        command = [*beside, sys.executable, root / "tests" / program, name]
     elif program in IN_C:
         command = [*beside, folder / FOLDERS[program] / program, name]
     else:
