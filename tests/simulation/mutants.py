@@ -15,7 +15,8 @@ The command is built where a test runs it; those in C and Python get nodes of th
 "N of N caught". Status 1 where one was not; 2 where one could not be planted,
 since its text has moved, built or run. --clean names the simulation without a bug; it is built where
 none is named. --compile looks for none: it compiles the C++ and the Python of
-each, as far as its syntax, and names those that do not compile or apply: a sample would meet them some day.
+each, as far as its syntax, and names those that do not compile or apply, or whose test is not there: a
+sample would meet them some day.
 """
 import argparse
 import ast
@@ -143,8 +144,9 @@ def run_test(root, program, name, options):
     has.setdefault("REDIS_SERVER", shutil.which("redis-server") or "redis-server")
     beside = [root / "tests/with-nodes", "--nodes", "3", "--"]
     if program.endswith(".py"):
-        # The test kit's masters are in a library of their own.
-        library = "tests/c/libredlock_c_kit.so" if program.endswith("/memory_masters.py") else "libredlock_c.so"
+        # Masters in memory are in a library of their own.
+        has_masters = program.endswith("/memory_masters.py")
+        library = "tests/c/libredlock_c_kit.so" if has_masters else "libredlock_c.so"
         has.update(REDLOCK_LIBRARY=str(folder / library), PYTHONPATH=str(root / "python"),
                    PYTHONDONTWRITEBYTECODE="1")
         command = [*beside, sys.executable, root / "tests" / program, name]
@@ -245,13 +247,13 @@ def judge(root, program, clean, mutant, options, kept):
 
 
 AS_BUILT = ("-std=c++20", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wno-sign-conversion",
-            "-Wshadow=local", "-Wno-restrict", "-Wno-maybe-uninitialized", "-Wno-subobject-linkage", "-Werror",
-            "-DREDLOCK_HAS_TLS=1", "-fsyntax-only")
+            "-Wshadow=local", "-Wno-restrict", "-Wno-maybe-uninitialized", "-Wno-subobject-linkage",
+            "-Werror", "-DREDLOCK_HAS_TLS=1", "-fsyntax-only")
 
 
 def compiled(mutant, project):
-    """What the compilers say of the files with the bug; empty where they take them."""
-    said = ""
+    """What the compilers say of the files with the bug; empty where they take them, and its test is there."""
+    said = lacks_test(mutant, project)
     with tempfile.TemporaryDirectory() as folder:
         over = pathlib.Path(folder)
         changed = {path.relative_to(project): text for path, text in planted(mutant, project).items()}
@@ -270,13 +272,37 @@ def compiled(mutant, project):
             alone.write_text(f'#include "{over / path}"\n', encoding="utf-8")
             said += subprocess.run(
                 [os.environ.get("CXX", "c++"), *AS_BUILT, f"-I{over}/include", f"-I{over}/src", f"-I{over}",
-                 "-Iinclude", "-Isrc", "-I.", alone], cwd=project, stderr=subprocess.PIPE, text=True, check=False).stderr
+                 "-Iinclude", "-Isrc", "-I.", alone],
+                cwd=project, stderr=subprocess.PIPE, text=True, check=False).stderr
     return said
 
 
-def compile_all(project, jobs):
+def lacks_test(mutant, project):
+    """What is wrong with the test that is to find the bug; empty where it is there."""
+    if "test" not in mutant:
+        return ""
+    program, name = program_of(mutant), mutant["test"]
+    pattern, words = f"**/{name}.cpp", f'("{mutant["case"]}"' if "case" in mutant else ""
+    if program in IN_C:
+        pattern, words = "c/*.c", f"static void {name}(void)"
+    elif program.endswith(".py"):
+        pattern, words = program, f"def {name.partition('.')[2]}(self)"
+    # A long name of a test stands on several lines.
+    for file in (project / "tests").glob(pattern):
+        if words in re.sub(r'"\s*\n\s*"|(?<=\()\s+', "", file.read_text(encoding="utf-8")):
+            return ""
+    return f"{name} {words} is not there\n"
+
+
+def are_named(listed, options):
+    """Those that --only names; without it all."""
+    return [m for m in listed if not options.only or any(o in m["name"] for o in options.only)]
+
+
+def compile_all(project, options):
     listed = json.loads((project / "tests/simulation/mutants.json").read_text(encoding="utf-8"))
-    with concurrent.futures.ThreadPoolExecutor(jobs) as crew:
+    listed = are_named(listed, options)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as crew:
         said = list(crew.map(lambda mutant: compiled(mutant, project), listed))
     wrong = [(mutant["name"], text) for mutant, text in zip(listed, said) if text]
     for name, text in wrong:
@@ -289,7 +315,7 @@ def main():
     options = arguments()
     project = options.project.resolve()
     if options.compile:
-        return compile_all(project, options.jobs)
+        return compile_all(project, options)
     root = options.build.resolve()
     root.mkdir(parents=True, exist_ok=True)
     lock = (root / "lock").open("w")
@@ -302,7 +328,7 @@ def main():
     listed = json.loads(source.read_text(encoding="utf-8"))
     for mutant in listed:
         planted(mutant, root)  # all must apply, also those that are not in the sample
-    chosen = [m for m in listed if not options.only or any(o in m["name"] for o in options.only)]
+    chosen = are_named(listed, options)
     if options.sample:
         # The same sources, the same sample: whoever changed nothing sees nothing change.
         texts = [(root / mutant["file"]).read_text(encoding="utf-8") for mutant in listed]
