@@ -93,3 +93,17 @@ TEST_CASE("a node is reached by another of its addresses where the first leads n
     CHECK(d.until([&] { return d.client().stats().connects > 0; }));
     CHECK(d.acquire("r", {.ttl = 20s, .wait = 20s}).value());
 }
+
+TEST_CASE("a first address that refuses or hangs costs the node no second try", "[addresses]") {
+    cluster nodes(1);
+    const dead_end hangs("127.0.0.2", nodes[0].port(), dead_end::kind::drops_packets);
+    auto options = nodes.options();
+    // Nobody listens at 127.0.0.4.
+    options.nodes[0].host = GENERATE("127.0.0.4+127.0.0.1.test", "127.0.0.2+127.0.0.1.test");
+    driver d(options, 0);
+    REQUIRE(d.until([&] { return d.client().stats().connects > 0; }));
+    for (const auto& e : d.log().all()) {
+        INFO(e.text);
+        CHECK(e.kind != event_kind::node_down);
+    }
+}

@@ -9,12 +9,19 @@
 
 #include <boost/asio/error.hpp>
 
+#include <signal.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <future>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <stop_token>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -205,6 +212,39 @@ TEST_CASE("a call from the client's own thread is refused", "[blocking_client]")
     client = &own;
     REQUIRE(own.acquire("r").has_value());
     CHECK(refused == 6);
+}
+
+namespace {
+
+// The threads of this process, each with the signals that it blocks, a bit each.
+std::map<std::string, std::uint64_t> blocked_by_threads() {
+    std::map<std::string, std::uint64_t> out;
+    for (const auto& one : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::ifstream status(one.path() / "status");
+        for (std::string line; std::getline(status, line);) {
+            if (!line.starts_with("SigBlk:")) continue;
+            out[one.path().filename()] = std::stoull(line.substr(7), nullptr, 16);
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("the thread of a client takes no signal of the program", "[blocking_client]") {
+    cluster nodes(1);
+    const auto before = blocked_by_threads();
+    blocking_client client(nodes.options());
+    REQUIRE(client.inspect("r").has_value());  // a thread that has just been made blocks all signals
+    std::size_t made = 0;
+    for (const auto& [thread, blocked] : blocked_by_threads()) {
+        if (before.contains(thread)) continue;
+        ++made;
+        for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGCHLD, SIGALRM}) {
+            CHECK(((blocked >> (signal - 1)) & 1) == 1);
+        }
+    }
+    CHECK(made == 1);
 }
 
 TEST_CASE("the loss reaches the holder", "[blocking_client]") {

@@ -9,6 +9,9 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <dlfcn.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -80,6 +83,40 @@ TEST_CASE("no connection takes the number of a standard stream that is closed", 
         return open;
     });
     CHECK(open_streams == 0);
+}
+
+namespace {
+
+// How many of the process's sockets lead to that port.
+std::size_t connections_to(std::uint16_t port, bool (*is_so)(int)) {
+    std::size_t found = 0;
+    for (int descriptor = 0; descriptor < 1'000; ++descriptor) {
+        sockaddr_in other{};
+        socklen_t size = sizeof other;
+        if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&other), &size) != 0) continue;
+        found += ntohs(other.sin_port) == port && is_so(descriptor) ? 1 : 0;
+    }
+    return found;
+}
+
+template <int level, int option>
+bool has(int descriptor) {
+    int value = 0;
+    socklen_t size = sizeof value;
+    return ::getsockopt(descriptor, level, option, &value, &size) == 0 && value != 0;
+}
+
+}  // namespace
+
+TEST_CASE("a connection sends at once, and finds out that the node's machine is gone", "[descriptors]") {
+    cluster nodes(1);
+    driver d(nodes.options());
+    REQUIRE(d.acquire("r", {.ttl = 20s, .wait = 20s}).error() == error_code{});
+    const auto port = nodes[0].port();
+    const auto all = connections_to(port, [](int) { return true; });
+    CHECK(all >= 1);
+    CHECK(connections_to(port, has<IPPROTO_TCP, TCP_NODELAY>) == all);
+    CHECK(connections_to(port, has<SOL_SOCKET, SO_KEEPALIVE>) == all);
 }
 
 TEST_CASE("a client that gets no descriptor says so when it is made", "[descriptors]") {

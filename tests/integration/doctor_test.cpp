@@ -123,6 +123,19 @@ TEST_CASE("doctor says where healthy nodes come from, and leaves nothing on them
                                nodes.config() + "\",\"findings\":[],\"nodes\":["));
 }
 
+TEST_CASE("nodes with a warning alone are not healthy, and have no errors", "[doctor]") {
+    cluster nodes(2, durable);  // one of two may not fail
+    const auto text = examine(uris_of(nodes));
+    INFO(text.out);
+    CHECK(text.status == 1);
+    CHECK_FALSE(mentions(text.out, "healthy"));
+    auto words = uris_of(nodes);
+    words.insert(words.begin(), "--json");
+    const auto json = examine(words);
+    CHECK(json.status == 1);
+    CHECK(json.out.starts_with(R"({"healthy":false,"state":"warnings",)"));
+}
+
 TEST_CASE("settings that endanger locks are found, each with its remedy", "[doctor][servers]") {
     cluster nodes(3, durable);
     found(nodes);

@@ -296,9 +296,10 @@ TEST_CASE("a change is given up, and another one begun", "[list_change][tool]") 
     const auto announced = at.tool({"doctor"}, old);
     CHECK(tells(announced.out, "commit --give-up"));
     // The remedy that it names helps.
-    const auto given = at.tool({"commit", "--yes", "--give-up"}, first);
+    const auto given = at.tool({"commit", "--yes", "--give-up", "--json"}, first);
     INFO(given.err << given.out);
     CHECK(given.status <= 1);
+    CHECK(tells(given.out, R"("committed":false,"given_up":true,)"));
     CHECK_FALSE(tells(at.tool({"doctor"}, old).out, "commit --give-up"));
     CHECK(at.tool({"run", "r", "--", "true"}, old).status == 0);
     CHECK(at.tool({"run", "--wait", "10s", "r", "--", "true"}, second).status == 0);

@@ -165,6 +165,37 @@ TEST_CASE("list says that too few nodes answer", "[list]") {
     CHECK(contains_text(got.err, "redlock doctor"));
 }
 
+TEST_CASE("list says that too few nodes tell of one of the resources", "[list]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto held = d.acquire("held", {.ttl = 30s});
+    REQUIRE(held.error() == error_code{});
+    const std::string owner = "0123456789abcdefghij-_@host:1";
+    nodes.ask(0).set("odd", owner);
+    nodes.ask(1).set("odd", owner);
+    nodes.ask(1).command({"PEXPIRE", "odd", "30000"});
+    nodes.ask(2).command({"RPUSH", "odd", "x"});
+    CHECK(listed(nodes, {"odd"}).status == 0);  // two of three know its holder
+    nodes.ask(1).command({"DEL", "odd"});
+    nodes.ask(1).command({"RPUSH", "odd", "x"});
+    const auto got = listed(nodes);
+    INFO(got.out << got.err);
+    CHECK(got.status == 121);
+    CHECK(contains_text(got.out, "'held' held by"));
+}
+
+TEST_CASE("watch tells when too few nodes are left to know", "[list]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto held = d.acquire("r", {.ttl = 50s});
+    REQUIRE(held.error() == error_code{});
+    tool_process watching({"watch", "--config", nodes.config(), "r"});
+    REQUIRE(d.until([&] { return contains_text(watching.out(), "'r' held by"); }));
+    nodes.kill(0);
+    nodes.kill(1);
+    CHECK(d.until([&] { return contains_text(watching.out(), "'r' unknown: too few nodes answered"); }));
+}
+
 TEST_CASE("watch prints a line at each change of holder", "[list]") {
     cluster nodes(3);
     driver d(nodes.options());

@@ -83,6 +83,8 @@ TEST_CASE("an uncontended cycle is two commands per node", "[stats]") {
     CHECK(after.commands - before.commands >= 2 * 3 * cycles);
     CHECK(after.commands - before.commands <= 2 * 3 * cycles + probes);
     CHECK(after.writes - before.writes <= 2 * 3 * cycles + probes);
+    CHECK(after.reads - before.reads >= 2 * cycles);
+    CHECK(after.reads - before.reads <= 2 * 3 * cycles + probes);
     CHECK(after.granted - before.granted == cycles);
     CHECK(after.released - before.released == cycles);
     CHECK(after.retries == 0);

@@ -11,6 +11,7 @@
 
 #include <redlock/blocking_client.hpp>
 
+#include <cstdlib>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -130,6 +131,16 @@ TEST_CASE("a node whose TLS is not right is refused, with the reason and the rem
         options.nodes[0].port = tls.open(0, "expired", "no");
         reason = "has expired";
     }
+    SECTION("a certificate that is not valid yet") {
+        const auto library = wall_clock_library();
+        if (library.empty()) {
+            say_not_installed("libfaketime");
+            return;
+        }
+        tls.papers.make_at("FAKETIME=+9d LD_PRELOAD=" + library, "early");
+        options.nodes[0].port = tls.open(0, "early", "no");
+        reason = "is not valid yet";
+    }
     SECTION("a server without TLS") {
         options.nodes[0].port = tls.nodes[0].port();
         reason = "use redis://";
@@ -142,6 +153,43 @@ TEST_CASE("a node whose TLS is not right is refused, with the reason and the rem
     INFO(said);
     CHECK(tells(said, reason));
     CHECK(tells(said, "n0"));
+}
+
+// What OpenSSL lets programs do that ask for nothing else, as an old system is configured.
+class lax_system {
+public:
+    lax_system() {
+        std::ofstream(file_) << "openssl_conf = all\n[all]\nssl_conf = tls\n[tls]\n"
+                                "system_default = lax\n[lax]\nMinProtocol = TLSv1\n"
+                                "CipherString = DEFAULT@SECLEVEL=0\n";
+        ::setenv("OPENSSL_CONF", file_.c_str(), 1);
+    }
+    ~lax_system() { ::unsetenv("OPENSSL_CONF"); }
+    lax_system(const lax_system&) = delete;
+    lax_system& operator=(const lax_system&) = delete;
+
+private:
+    scratch folder_;
+    std::string file_ = folder_ / "openssl.cnf";
+};
+
+TEST_CASE("a server whose TLS is older than 1.2 is refused, whatever the system lets pass", "[tls]") {
+    const lax_system lax;  // of the servers and of the command
+    tls_cluster tls(1);
+    const auto doctor = [&](const std::string& versions) {
+        const auto said = tls.nodes.ask(0).command(
+            {"CONFIG", "SET", "tls-protocols", versions, "tls-ciphers", "DEFAULT@SECLEVEL=0"});
+        REQUIRE(said.type != reply::kind::error);
+        tool_process running({"doctor", "--tls-ca", tls.papers.file("ca"), "--node",
+                              "rediss://localhost:" + std::to_string(tls.ports[0])});
+        running.wait();
+        return running.out();
+    };
+    // It says what it read there: by its address the node is none of its list.
+    CHECK(eventually([&] { return tells(doctor("TLSv1.2"), "other_set"); }));
+    for (const std::string old : {"TLSv1.1", "TLSv1"}) {
+        CHECK(eventually([&] { return tells(doctor(old), "the server refused the TLS handshake"); }));
+    }
 }
 
 TEST_CASE("a file that can't be used is an error of the options, with its node", "[tls]") {

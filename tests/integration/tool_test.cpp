@@ -351,6 +351,9 @@ TEST_CASE("a waiter that is ended by a signal says so and leaves nothing", "[too
     scratch folder;
     tool_process waiter(on(nodes, {"run", "--wait", "60s", "r", "--", "touch", folder / "ran"}));
     REQUIRE(eventually([&] { return nodes.ask(0).calls("zadd") >= 2; }));  // it waits
+    for (const int harmless : {SIGCONT, SIGWINCH}) waiter.send(harmless);
+    const auto asked = nodes.ask(0).calls("zadd");
+    REQUIRE(eventually([&] { return nodes.ask(0).calls("zadd") > asked; }));  // and goes on to
     waiter.send(signal);
     // A shell ends its script where a key of the terminal ended what it waits for.
     CHECK(waiter.wait() == (signal == SIGINT ? -signal : 128 + signal));
@@ -543,7 +546,7 @@ TEST_CASE("signals reach the command's whole group", "[tool]") {
 TEST_CASE("what was ignored when redlock was started stays ignored", "[tool]") {
     cluster nodes(3);
     scratch folder;
-    const std::string script = "echo up; cat \"$0\" >/dev/null; echo down";
+    const std::string script = "echo up; cat \"$0\" >/dev/null; kill -HUP $$; echo down";
     REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
     tool_process running(on(nodes, {"run", "r", "--", "sh", "-c", script, folder / "gate"}),
                          {SIGHUP});

@@ -99,6 +99,10 @@ class Locks(unittest.TestCase):
             self.assertEqual(sorted(self.client.list(self.id())),
                              [self.id() + "a", self.id() + "b"])
         self.assertFalse(self.is_held(self.id() + "b"))
+        both = self.client.lock(self.id() + "a", self.id() + "b")
+        self.assertFalse(both.locked())
+        with self.other.lock(self.id() + "b"):
+            self.assertTrue(both.locked())
 
     def test_a_lock_knows_its_thread(self):
         lock = self.client.lock(self.id(), wait=LONGEST_S)
@@ -299,6 +303,14 @@ class Locks(unittest.TestCase):
         self.assertGreater(caught.exception.retry_after, 0)
         self.assertLess(caught.exception.retry_after, 22)
 
+    def test_retry_after_is_no_whole_number_of_seconds(self):
+        limiter = self.client.rate_limiter(self.id(), 1, 0.9)
+        # The machine may stand still for a period: then the next one is allowed.
+        while (refused := self.catch(limiter.acquire)) is None:
+            pass
+        self.assertGreater(refused.retry_after, 0)
+        self.assertLess(refused.retry_after, 1)
+
     def test_one_leads(self):
         mine = self.client.election(self.id(), note="in office")
         theirs = self.other.election(self.id(), wait=0)
@@ -316,6 +328,19 @@ class Locks(unittest.TestCase):
         with theirs as term:
             self.assertEqual(term.fence, theirs.fence)
         self.assertFalse(theirs.held)
+
+    def test_a_campaign_waits_for_the_leader(self):
+        mine, theirs = self.client.election(self.id()), self.other.election(self.id())
+        mine.campaign()
+        said = []
+        thread = threading.Thread(target=lambda: said.append(self.catch(theirs.campaign)))
+        thread.start()
+        self.assertTrue(soon(lambda: said or self.client.inspect(self.id())["waiting"] == 1))
+        self.assertEqual(said, [])
+        mine.resign()
+        thread.join()
+        self.assertTrue(theirs.held)
+        theirs.resign()
 
     def test_a_lost_term_does_not_keep_its_election_out(self):
         election = self.client.election(self.id(), ttl=30, max_hold=0.3)
@@ -335,6 +360,10 @@ class Locks(unittest.TestCase):
                 self.assertFalse(lease)
         self.assertIn("expired", str(caught.exception))
         self.assertTrue(lease.lost.is_set())
+
+    def test_a_loss_is_told_so_long_before_the_end(self):
+        lease = self.client.lock(self.id(), ttl=20, margin=19, renew=False).acquire()
+        self.assertTrue(lease.lost.wait(10))  # that of the usual margin comes later
 
     def test_an_exception_of_the_section_passes(self):
         with self.assertRaises(KeyError):

@@ -74,6 +74,25 @@ with redlock.Client.from_environment().lock(sys.argv[1], wait=1000) as lease:
         lease.release()
         self.assertEqual(self.end_of(waits)[:2], (0, "held\n"))
 
+    def test_a_handler_costs_no_place_in_line(self):
+        program = """
+import signal
+signal.signal(signal.SIGUSR1, lambda *_: print("handled", flush=True))
+with redlock.Client.from_environment().lock(sys.argv[1], wait=1000) as lease:
+    print(lease.fence, flush=True)
+"""
+        lease = self.client.lock(self.id()).acquire()
+        first = python(program, self.id())
+        self.assertTrue(soon(lambda: self.state()["waiting"] == 1))
+        second = python(program, self.id())
+        self.assertTrue(soon(lambda: self.state()["waiting"] == 2))
+        first.send_signal(signal.SIGUSR1)
+        self.assertEqual(first.stdout.readline(), "handled\n")
+        self.assertTrue(soon(lambda: self.state()["waiting"] == 2))
+        lease.release()
+        fences = [int(self.end_of(one)[1]) for one in (first, second)]
+        self.assertLess(*fences)
+
     def test_handlers_do_not_starve_a_wait(self):
         program = """
 import signal
@@ -117,6 +136,21 @@ except redlock.Contended:
                            "lease = client.lock(sys.argv[1], ttl=30).acquire()\n" + end, self.id())
             self.assertEqual(self.end_of(ended)[0], 0)
             self.assertFalse(self.state()["held"])
+
+    def test_the_end_of_the_interpreter_releases_what_a_thread_has(self):
+        program = """
+import threading
+has_it = threading.Event()
+def work():
+    client = redlock.Client.from_environment()
+    lease = client.lock(sys.argv[1], ttl=30).acquire()
+    has_it.set()
+    threading.Event().wait()
+threading.Thread(target=work, daemon=True).start()
+has_it.wait()
+"""
+        self.assertEqual(self.end_of(python(program, self.id()))[0], 0)
+        self.assertFalse(self.state()["held"])
 
     def test_a_waiting_thread_does_not_keep_the_interpreter(self):
         program = """

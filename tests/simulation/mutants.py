@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Plants bugs in a copy of the sources, one at a time, and has the simulation find each.
+# Plants bugs in a copy of the sources, one at a time, and has the simulation or a test find each.
 # SPDX-License-Identifier: MIT
 """usage: mutants.py PROJECT BUILD [--only TEXT]... [--sample N] [--most N] [--seconds S]
                   [--seeds A-B] [--promise NAME] [--jobs N] [--clean PROGRAM] [--keep] [--compile]
@@ -9,12 +9,17 @@ of them did. A bug with a "world" in mutants.json is looked for in the orders of
 first; one with "with" only in worlds where somebody asks for that kind of lock. The "seed" is tried
 before all others: it has caught the bug before, and --keep writes those that do so now into
 mutants.json. What the simulation does not run has a "test" that must fail, of the program
-lockable_tests, or of the "program" that it names. The last line is "N of N caught". Status 1 where one was not; 2 where one could not be planted,
+lockable_tests, or of the "program" that it names: another one of Catch2's, where the test is a file, or
+with a "case" one of its cases; one in C, or python/NAME.py, where it is the name of the test.
+The command is built where a test runs it; those in C and Python get nodes of their own. The last line is
+"N of N caught". Status 1 where one was not; 2 where one could not be planted,
 since its text has moved, built or run. --clean names the simulation without a bug; it is built where
-none is named. --compile looks for none: it compiles the C++ of
-each, as far as its syntax, and names those that do not compile or apply: a sample would meet them some day.
+none is named. --compile looks for none: it compiles the C++ and the Python of
+each, as far as its syntax, and names those that do not compile or apply, or whose test is not there: a
+sample would meet them some day.
 """
 import argparse
+import ast
 import concurrent.futures
 import fcntl
 import json
@@ -33,8 +38,10 @@ CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGFPE, signal.SIGBUS, signal.
 MOST = 5_000
 FOUND = re.compile(r"^seed (\d+): ([^:]+): (.*)$", re.M)
 BROKEN = re.compile(r"!!! ([^:]+): ", re.M)
-SOURCES = ("CMakeLists.txt", "CMakePresets.json", "cmake", "config", "include", "lua", "src", "tests",
-           "tools")
+# What a test says in the end, of Catch2, in C and in Python: without that it did not run.
+ENDED = re.compile(r"assertions:|\d+ tests, \d+ failures|^Ran [1-9]\d* test", re.M)
+SOURCES = ("CMakeLists.txt", "CMakePresets.json", "cmake", "config", "deploy", "include", "lua", "python",
+           "scripts", "src", "tests", "tools")
 
 
 def arguments():
@@ -93,37 +100,65 @@ def copy_sources(project, to):
             elif not target.exists() or target.read_bytes() != source.read_bytes():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)
+                shutil.copymode(source, target)
         for target in sorted((to / name).rglob("*")):
             if target.is_file() and not (project / target.relative_to(to)).exists():
                 target.unlink()
 
 
-SIMULATION = "tests/simulation/redlock_simulate"
+SIMULATION = "redlock_simulate"
+IN_C = ("c_server_tests", "c_memory_master_tests")
+FOLDERS = {SIMULATION: "tests/simulation", **dict.fromkeys(IN_C, "tests/c")}
+BUILD = "build/mutants"
 
 
 def program_of(mutant):
-    return "tests/" + mutant.get("program", "lockable_tests") if "test" in mutant else SIMULATION
+    return mutant.get("program", "lockable_tests") if "test" in mutant else SIMULATION
+
+
+def test_of(mutant):
+    """The program, and what it is told to run."""
+    named, program = mutant["test"], program_of(mutant)
+    if program in IN_C or program.endswith(".py"):
+        return program, named
+    return program, mutant["case"].replace(",", "\\,") if "case" in mutant else f"[#{named}]"
 
 
 def build(root, jobs, program=SIMULATION):
     """As the preset does: by the same relative paths, so that a compiler cache has what did not change."""
-    folder = root / "build/mutants"
     cached = dict(os.environ, CCACHE_BASEDIR=str(root), CCACHE_NOHASHDIR="1")
+    targets = ["redlock_c", "redlock_c_kit", "redlock_tool"] if program.endswith(".py") else [program]
     for command in (["cmake", "--preset", "mutants"],
-                    ["cmake", "--build", "--preset", "mutants", "-j", str(jobs), "--target",
-                     pathlib.Path(program).name]):
+                    ["cmake", "--build", "--preset", "mutants", "-j", str(jobs), "--target", *targets]):
         done = subprocess.run(command, cwd=root, env=cached, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
             raise BuildFailed(done.stdout[-3000:])
-    return folder / program
+    return root / BUILD / FOLDERS.get(program, "tests") / program
 
 
-def run_test(program, name, options):
-    said = subprocess.run([program, "--filenames-as-tags", f"[#{name}]"],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          timeout=options.seconds + 3600)
-    if said.returncode != 0 and "assertions:" not in said.stdout and -said.returncode not in CRASHES:
+def run_test(root, program, name, options):
+    """The status of the test, of what was built there."""
+    folder = root / BUILD
+    has = dict(os.environ, REDLOCK_TOOL=str(folder / "tools/redlock"))
+    has.setdefault("REDIS_SERVER", shutil.which("redis-server") or "redis-server")
+    beside = [root / "tests/with-nodes", "--nodes", "3", "--"]
+    if program.endswith(".py"):
+        # Masters in memory are in a library of their own.
+        has_masters = program.endswith("/memory_masters.py")
+        library = "tests/c/libredlock_c_kit.so" if has_masters else "libredlock_c.so"
+        has.update(REDLOCK_LIBRARY=str(folder / library), PYTHONPATH=str(root / "python"),
+                   PYTHONDONTWRITEBYTECODE="1")
+        command = [*beside, sys.executable, root / "tests" / program, name]
+    elif program in IN_C:
+        command = [*beside, folder / FOLDERS[program] / program, name]
+    else:
+        command = [folder / "tests" / program, "--filenames-as-tags", name]
+    said = subprocess.run(command, env=has, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=options.seconds + 3600)
+    # Of a crash beside nodes the shell tells, as 128 and the signal.
+    has_crashed = -said.returncode in CRASHES or said.returncode - 128 in CRASHES
+    if said.returncode != 0 and not ENDED.search(said.stdout) and not has_crashed:
         fail(f"{program} ended with {said.returncode}:\n{said.stdout[-2000:]}")
     return said.returncode
 
@@ -196,11 +231,12 @@ def search(program, clean, options, world):
     return f"\"{world}\", {found.group(1)}", True
 
 
-def judge(program, clean, mutant, options, kept):
+def judge(root, program, clean, mutant, options, kept):
     if "test" in mutant:
-        if run_test(program, mutant["test"], options) == 0:
-            return f"NOT CAUGHT by {mutant['test']}", False
-        return mutant["test"], True
+        named = mutant.get("case", mutant["test"])
+        if run_test(root, *test_of(mutant), options) == 0:
+            return f"NOT CAUGHT by {named}", False
+        return named, True
     if options.seeds:
         return count(program, options)
     if "world" in mutant:
@@ -211,33 +247,62 @@ def judge(program, clean, mutant, options, kept):
 
 
 AS_BUILT = ("-std=c++20", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wno-sign-conversion",
-            "-Wshadow=local", "-Wno-restrict", "-Wno-maybe-uninitialized", "-Werror",
-            "-DREDLOCK_HAS_TLS=1", "-fsyntax-only")
+            "-Wshadow=local", "-Wno-restrict", "-Wno-maybe-uninitialized", "-Wno-subobject-linkage",
+            "-Werror", "-DREDLOCK_HAS_TLS=1", "-fsyntax-only")
 
 
 def compiled(mutant, project):
-    """What the compiler says of the files with the bug; empty where it takes them."""
-    said = ""
+    """What the compilers say of the files with the bug; empty where they take them, and its test is there."""
+    said = lacks_test(mutant, project)
     with tempfile.TemporaryDirectory() as folder:
         over = pathlib.Path(folder)
         changed = {path.relative_to(project): text for path, text in planted(mutant, project).items()}
         for path, text in changed.items():
             (over / path).parent.mkdir(parents=True, exist_ok=True)
             (over / path).write_text(text, encoding="utf-8")
-        for path in changed:
+        for path, text in changed.items():
+            if path.suffix == ".py":
+                try:
+                    ast.parse(text, path)
+                except SyntaxError as why:
+                    said += f"{path}:{why.lineno}: {why.msg}\n"
             if path.suffix not in (".cpp", ".hpp"):
                 continue
             alone = over / "alone.cpp"  # a header is no main file
             alone.write_text(f'#include "{over / path}"\n', encoding="utf-8")
             said += subprocess.run(
-                [os.environ.get("CXX", "c++"), *AS_BUILT, f"-I{over}/include", f"-I{over}/src", "-Iinclude",
-                 "-Isrc", "-I.", alone], cwd=project, stderr=subprocess.PIPE, text=True, check=False).stderr
+                [os.environ.get("CXX", "c++"), *AS_BUILT, f"-I{over}/include", f"-I{over}/src", f"-I{over}",
+                 "-Iinclude", "-Isrc", "-I.", alone],
+                cwd=project, stderr=subprocess.PIPE, text=True, check=False).stderr
     return said
 
 
-def compile_all(project, jobs):
+def lacks_test(mutant, project):
+    """What is wrong with the test that is to find the bug; empty where it is there."""
+    if "test" not in mutant:
+        return ""
+    program, name = program_of(mutant), mutant["test"]
+    pattern, words = f"**/{name}.cpp", f'("{mutant["case"]}"' if "case" in mutant else ""
+    if program in IN_C:
+        pattern, words = "c/*.c", f"static void {name}(void)"
+    elif program.endswith(".py"):
+        pattern, words = program, f"def {name.partition('.')[2]}(self)"
+    # A long name of a test stands on several lines.
+    for file in (project / "tests").glob(pattern):
+        if words in re.sub(r'"\s*\n\s*"|(?<=\()\s+', "", file.read_text(encoding="utf-8")):
+            return ""
+    return f"{name} {words} is not there\n"
+
+
+def are_named(listed, options):
+    """Those that --only names; without it all."""
+    return [m for m in listed if not options.only or any(o in m["name"] for o in options.only)]
+
+
+def compile_all(project, options):
     listed = json.loads((project / "tests/simulation/mutants.json").read_text(encoding="utf-8"))
-    with concurrent.futures.ThreadPoolExecutor(jobs) as crew:
+    listed = are_named(listed, options)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as crew:
         said = list(crew.map(lambda mutant: compiled(mutant, project), listed))
     wrong = [(mutant["name"], text) for mutant, text in zip(listed, said) if text]
     for name, text in wrong:
@@ -250,7 +315,7 @@ def main():
     options = arguments()
     project = options.project.resolve()
     if options.compile:
-        return compile_all(project, options.jobs)
+        return compile_all(project, options)
     root = options.build.resolve()
     root.mkdir(parents=True, exist_ok=True)
     lock = (root / "lock").open("w")
@@ -263,7 +328,7 @@ def main():
     listed = json.loads(source.read_text(encoding="utf-8"))
     for mutant in listed:
         planted(mutant, root)  # all must apply, also those that are not in the sample
-    chosen = [m for m in listed if not options.only or any(o in m["name"] for o in options.only)]
+    chosen = are_named(listed, options)
     if options.sample:
         # The same sources, the same sample: whoever changed nothing sees nothing change.
         texts = [(root / mutant["file"]).read_text(encoding="utf-8") for mutant in listed]
@@ -275,9 +340,10 @@ def main():
     if not clean:
         clean = root / "clean"
         shutil.copy(build(root, options.jobs), clean)
-    for tests, name in sorted({(program_of(m), m["test"]) for m in chosen if "test" in m}):
-        if run_test(build(root, options.jobs, tests), name, options) != 0:
-            fail(f"{name} fails without a bug, too")
+    for program, name in sorted({test_of(m) for m in chosen if "test" in m}):
+        build(root, options.jobs, program)
+        if run_test(root, program, name, options) != 0:
+            fail(f"{name} of {program} fails without a bug, too")
     caught, can_build = 0, True
     for mutant in chosen:
         changed = planted(mutant, root)
@@ -286,7 +352,7 @@ def main():
             path.write_text(text, encoding="utf-8")
         try:
             program = build(root, options.jobs, program_of(mutant))
-            verdict, is_caught = judge(program, clean, mutant, options,
+            verdict, is_caught = judge(root, program, clean, mutant, options,
                                        str(project / "tests/simulation/seeds.txt"))
         except BuildFailed as why:
             verdict, is_caught, can_build = f"DOES NOT BUILD\n{why}", False, False

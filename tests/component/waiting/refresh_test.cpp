@@ -355,8 +355,7 @@ TEST_CASE("where no quorum can answer a waiter tries at most every few milliseco
     CHECK(e->held);
 }
 
-TEST_CASE(
-    "so many who sleep are asked for more seldom, and are believed alive for as much longer") {
+TEST_CASE("so many sleepers are queried less often, and are believed alive for as much longer") {
     world w(fenced_options_for(1));
     w.connected();
     std::vector<ending_ptr> all;

@@ -163,7 +163,7 @@ TEST_CASE("every option arrives in its field") {
     const auto read = parse_configuration(R"({
         "$schema": "x", "nodes": [
             {"name": "n", "host": "h", "port": 1, "username": "u", "password": "p", "database": 3,
-             "durable": true},
+             "durable": true, "tls": {"server_name": "s", "verify": false}},
             {"unix_socket": "/s", "durable": false}, "redis://c"],
         "key_prefix": "p:", "node_timeout_ms": 11, "connect_timeout_ms": 12, "ttl_max_ms": 13000,
         "drift_factor": 0.25, "drift_min_ms": 14, "client_name": "me", "cluster": "c",
@@ -179,6 +179,9 @@ TEST_CASE("every option arrives in its field") {
     CHECK(c.nodes[0].password == "p");
     CHECK(c.nodes[0].database == 3);
     CHECK(c.nodes[0].durable == true);
+    REQUIRE(c.nodes[0].tls);
+    CHECK(c.nodes[0].tls->server_name == "s");
+    CHECK_FALSE(c.nodes[0].tls->verify);
     CHECK(c.nodes[1].unix_socket == "/s");
     CHECK(c.nodes[1].durable == false);
     CHECK_FALSE(c.nodes[2].durable);
@@ -198,6 +201,18 @@ TEST_CASE("every option arrives in its field") {
     CHECK_FALSE(read->defaults.renew);
     CHECK(read->defaults.max_hold == 18ms);
     CHECK(read->defaults.loss_margin == 17ms);
+}
+
+TEST_CASE("each word of restart_guard is the guard of that name") {
+    const auto guard_of = [](const std::string& word) {
+        const auto read = parse_configuration(
+            R"({"nodes": ["redis://a"], "restart_guard": ")" + word + "\"}");
+        REQUIRE(read.has_value());
+        return read->client.guard;
+    };
+    CHECK(guard_of("automatic") == restart_guard::automatic);
+    CHECK(guard_of("strict") == restart_guard::strict);
+    CHECK(guard_of("off") == restart_guard::off);
 }
 
 TEST_CASE("what is left out has the defaults of the options") {

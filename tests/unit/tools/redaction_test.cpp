@@ -41,6 +41,12 @@ TEST_CASE("a password that a blank cut in two words is left out") {
     CHECK(redacted("redis://u:alone") == "redis://***");
 }
 
+TEST_CASE("the token of a lease is left out wherever it appears") {
+    CHECK(redacted("redlock1.AbC-_9") == "redlock1.***");
+    CHECK(redacted("'redlock1.AbC' is one too many, redlock1.DeF") ==
+          "'redlock1.***' is one too many, redlock1.***");
+}
+
 TEST_CASE("a password in the name of CMD's program is left out") {
     keep_secret({"run", "r", "--", "redis://u:blank pass@h:1", "://:"});
     CHECK(redacted("redis://u:blank pass@h:1: not found") == "redis://***@h:1: not found");
