@@ -335,7 +335,8 @@ class Locks(unittest.TestCase):
         said = []
         thread = threading.Thread(target=lambda: said.append(self.catch(theirs.campaign)))
         thread.start()
-        self.assertTrue(soon(lambda: said or self.client.inspect(self.id())["waiting"] == 1))
+        await_value(self, "campaigns that wait",
+                    lambda: said or self.client.inspect(self.id())["waiting"], 1)
         self.assertEqual(said, [])
         mine.resign()
         thread.join()

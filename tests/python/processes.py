@@ -83,12 +83,12 @@ with redlock.Client.from_environment().lock(sys.argv[1], wait=1000) as lease:
 """
         lease = self.client.lock(self.id()).acquire()
         first = python(program, self.id())
-        self.assertTrue(soon(lambda: self.state()["waiting"] == 1))
+        self.await_waiting(1)
         second = python(program, self.id())
-        self.assertTrue(soon(lambda: self.state()["waiting"] == 2))
+        self.await_waiting(2)
         first.send_signal(signal.SIGUSR1)
         self.assertEqual(first.stdout.readline(), "handled\n")
-        self.assertTrue(soon(lambda: self.state()["waiting"] == 2))
+        self.await_waiting(2)
         lease.release()
         fences = [int(self.end_of(one)[1]) for one in (first, second)]
         self.assertLess(*fences)
