@@ -127,7 +127,7 @@ protected:
     /// How long an answer may be outstanding before the connection is given up. A connection that a
     /// firewall forgot has to be opened again before a short lease is lost.
     duration longest_silence() const noexcept;
-    /// When a node is given up that had until `deadline`.
+    /// When the timer rings for a node that has until `deadline`.
     time_point extended(time_point deadline) const noexcept {
         return owner_->own_delay().extended(deadline);
     }

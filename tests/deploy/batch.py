@@ -95,6 +95,15 @@ class Batch(unittest.TestCase):
             node = host.start(serves, cwd=cls.folder, env=dict(cls.environment, HOST=host.address, DATA=data))
             cls.addClassCleanup(cls.end, node, signal.SIGTERM)
             cls.nodes.append(node)
+        cls.first(cls.hosts[3])
+
+    @classmethod
+    def first(cls, host):
+        """Waits until the nodes serve."""
+        done = host.start("exec redlock run --wait 60s first -- true", cwd=cls.folder, env=cls.environment)
+        out, _ = done.communicate(timeout=LONGEST_S)
+        if done.returncode != 0:
+            raise AssertionError(out)
 
     @staticmethod
     def end(process, with_signal):

@@ -166,6 +166,22 @@ class Shell:
         next_one = self.job(wait="30s")
         self.assertEqual(next_one.step("acquire").returncode, 0)
 
+    def test_what_is_no_whole_number_fails_the_step_before_it_takes_anything(self):
+        for given in ({"every": "15s"}, {"every": "0"}, {"every": "0.5"}, {"longest": "2h"}, {"every": ""}):
+            with self.subTest(**given):
+                done = self.job(**given).step("acquire")
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("whole numbers", done.stderr)
+                self.assertFalse(self.look()["held"])
+
+    def test_a_second_lock_in_one_folder_is_refused_and_the_first_one_stays(self):
+        job = self.job()
+        self.assertEqual(job.step("acquire").returncode, 0)
+        self.assertEqual(job.step("acquire").returncode, 1)
+        self.assertTrue(self.look()["held"])
+        self.assertEqual(job.step("release").returncode, 0)
+        self.assertFalse(self.look()["held"])
+
     def test_a_job_that_is_cancelled_while_it_waits_leaves_nothing(self):
         for sent in (signal.SIGINT, signal.SIGTERM):
             holder, waiter = self.job(), self.job()

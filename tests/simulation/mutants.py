@@ -107,6 +107,7 @@ def copy_sources(project, to):
 
 
 SIMULATION = "redlock_simulate"
+HUNG = -1000
 IN_C = ("c_server_tests", "c_memory_master_tests")
 FOLDERS = {SIMULATION: "tests/simulation", **dict.fromkeys(IN_C, "tests/c")}
 BUILD = "build/mutants"
@@ -138,7 +139,7 @@ def build(root, jobs, program=SIMULATION):
 
 
 def run_test(root, program, name, options):
-    """The status of the test, of what was built there."""
+    """The status of the test, of what was built there; HUNG where it took too long."""
     folder = root / BUILD
     has = dict(os.environ, REDLOCK_TOOL=str(folder / "tools/redlock"))
     has.setdefault("REDIS_SERVER", shutil.which("redis-server") or "redis-server")
@@ -154,8 +155,15 @@ def run_test(root, program, name, options):
         command = [*beside, folder / FOLDERS[program] / program, name]
     else:
         command = [folder / "tests" / program, "--filenames-as-tags", name]
-    said = subprocess.run(command, env=has, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, timeout=options.seconds + 3600)
+    with subprocess.Popen(command, env=has, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, start_new_session=True) as running:
+        try:
+            out, _ = running.communicate(timeout=options.seconds)
+        except subprocess.TimeoutExpired:  # it hangs, by which it was found; its servers end, too
+            os.killpg(running.pid, signal.SIGTERM)
+            running.communicate()
+            return HUNG
+    said = subprocess.CompletedProcess(command, running.returncode, out)
     # Of a crash beside nodes the shell tells, as 128 and the signal.
     has_crashed = -said.returncode in CRASHES or said.returncode - 128 in CRASHES
     if said.returncode != 0 and not ENDED.search(said.stdout) and not has_crashed:
