@@ -3,7 +3,6 @@
 """usage: REDLOCK_TOOL=FILE REDIS_SERVER=FILE batch.py [TEST...]"""
 import os
 import pathlib
-import re
 import shutil
 import signal
 import subprocess
@@ -11,17 +10,11 @@ import tempfile
 import time
 import unittest
 
-from support import PROJECT
+from support import blocks_under
 import skipping
 
-PAGE = PROJECT / "docs" / "deploys-and-migrations.md"
 LONGEST_S = 60  # ends what hangs; judges no speed
 NOBODY = "65534"
-
-
-def blocks_of_page():
-    part = PAGE.read_text(encoding="utf-8").split("\n## Batch jobs on shared files\n")[1].split("\n## ")[0]
-    return re.findall(r"^```text\n(.*?)^```$", part, re.M | re.S)
 
 
 def ip(*words):
@@ -77,12 +70,11 @@ class Batch(unittest.TestCase):
         (cls.folder / "bin").mkdir()
         for name, variable in (("redlock", "REDLOCK_TOOL"), ("redis-server", "REDIS_SERVER")):
             shutil.copy(os.environ[variable], cls.folder / "bin" / name)
-        serves, cls.configuration, cls.works = blocks_of_page()
+        serves, file, cls.works = blocks_under("Batch jobs on shared files", "text", "deploys-and-migrations")
         cls.environment = {"PATH": f"{cls.folder / 'bin'}:{os.environ['PATH']}", "HOME": str(cls.folder)}
         (cls.folder / ".config/redlock").mkdir(parents=True)
         (cls.folder / ".config/redlock/password").write_text("of-a-test", encoding="utf-8")
         (cls.folder / ".config/redlock/password").chmod(0o600)
-        file = cls.configuration
         for name, host in zip(("svc1", "svc2", "svc3"), cls.hosts):
             file = file.replace(name, host.address)
         (cls.folder / ".config/redlock/config.json").write_text(file, encoding="utf-8")
@@ -90,21 +82,14 @@ class Batch(unittest.TestCase):
             (cls.folder / host.address).mkdir()
         for path in (cls.folder, *cls.folder.rglob("*")):
             os.chown(path, int(NOBODY), int(NOBODY))
-        cls.nodes = []
         for host in cls.hosts[:3]:
             data = str(cls.folder / host.address)
             node = host.start(serves, cwd=cls.folder, env=dict(cls.environment, HOST=host.address, DATA=data))
             cls.addClassCleanup(cls.end, node, signal.SIGTERM)
-            cls.nodes.append(node)
-        cls.first(cls.hosts[3])
-
-    @classmethod
-    def first(cls, host):
-        """Waits until the nodes serve."""
-        done = host.start("exec redlock run --wait 60s first -- true", cwd=cls.folder, env=cls.environment)
-        out, _ = done.communicate(timeout=LONGEST_S)
-        if done.returncode != 0:
-            raise AssertionError(out)
+        # Until the nodes serve.
+        first = cls.hosts[3].start("exec redlock run --wait 60s first -- true", cwd=cls.folder, env=cls.environment)
+        out, _ = first.communicate(timeout=LONGEST_S)
+        assert first.returncode == 0, out
 
     @staticmethod
     def end(process, with_signal):

@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-from support import BUILD_S, PROJECT
+from support import BUILD_S, PROJECT, blocks_under
 import skipping
 
 try:
@@ -23,7 +23,6 @@ except ImportError:
     yaml = None
 
 FILES = PROJECT / "packaging" / "ci"
-PAGE = PROJECT / "docs" / "deploys-and-migrations.md"
 LONGEST_S = 60  # ends what hangs; judges no speed
 LINTER = re.search(r"github\.com/rhysd/actionlint\S+@v[\d.]+", (PROJECT / "tests/layers/workflow").read_text(encoding="utf-8"))[0]
 
@@ -42,8 +41,7 @@ def step_of(name):
 
 
 def blocks_of_page():
-    part = PAGE.read_text(encoding="utf-8").split("\n## Jobs of several repositories\n")[1].split("\n## ")[0]
-    return re.findall(r"^```text\n(.*?)^```$", part, re.M | re.S)
+    return blocks_under("Jobs of several repositories", "text", "deploys-and-migrations")
 
 
 class Job:
@@ -133,10 +131,10 @@ class Shell:
         self.assertIn(f"slot={slots[1]}\n", third.output.read_text(encoding="utf-8"))
 
     def test_a_lock_is_renewed_beyond_its_ttl(self):
-        job = self.job()
+        job = self.job(ttl="4s")
         self.assertEqual(job.step("acquire").returncode, 0)
         fence = self.look()["fence"]
-        self.until(lambda: job.renewals() > 8)
+        self.until(lambda: job.renewals() > 4)
         self.assertEqual(self.look()["fence"], fence)
         self.assertEqual(job.step("release").returncode, 0)
         self.assertFalse(self.look()["held"])
@@ -167,7 +165,7 @@ class Shell:
         self.assertEqual(next_one.step("acquire").returncode, 0)
 
     def test_what_is_no_whole_number_fails_the_step_before_it_takes_anything(self):
-        for given in ({"every": "15s"}, {"every": "0"}, {"every": "0.5"}, {"longest": "2h"}, {"every": ""}):
+        for given in ({"every": "15s"}, {"every": "0"}, {"every": "0.5"}, {"every": "1,5"}, {"longest": "2h"}, {"every": ""}):
             with self.subTest(**given):
                 done = self.job(**given).step("acquire")
                 self.assertEqual(done.returncode, 1)

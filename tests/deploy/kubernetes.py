@@ -7,12 +7,11 @@ the files as Kubernetes would, and lets no such field pass; Go builds it, with m
 """
 import os
 import pathlib
-import re
 import subprocess
 import tempfile
 import unittest
 
-from support import DEPLOY, PROJECT, built_by_go, commands_under
+from support import DEPLOY, PROJECT, blocks_under, built_by_go, commands_under
 import skipping
 
 try:
@@ -138,8 +137,9 @@ class Objects(unittest.TestCase):
                 self.assertEqual(words[:2], ["redis-server", "/etc/redlock/redis.conf"])
 
     def test_the_init_container_of_the_page_fits_a_pod(self):
-        text = (PROJECT / "docs/deploys-and-migrations.md").read_text(encoding="utf-8")
-        (block,) = re.findall(r"^```text\n(initContainers:.*?)^```$", text, re.M | re.S)
+        page = "deploys-and-migrations"
+        text = (PROJECT / f"docs/{page}.md").read_text(encoding="utf-8")
+        (block,) = [b for b in blocks_under("A schema migration", "text", page) if b.startswith("initContainers:")]
         (thing,) = [o for o in self.all if o["kind"] == "Deployment"]
         pod, shown = pod_of(thing)["spec"], yaml.safe_load(block)
         (own,), (init,) = pod["containers"], shown["initContainers"]

@@ -11,9 +11,9 @@ BUILD_S = 500  # ends what hangs; judges no speed
 sys.path[:0] = [str(PROJECT / "tests" / folder) for folder in ("integration", "failover", "support")]
 
 
-def blocks_under(heading, language="bash"):
-    """The blocks in that part of docs/production.md."""
-    text = (PROJECT / "docs" / "production.md").read_text(encoding="utf-8")
+def blocks_under(heading, language="bash", page="production"):
+    """The blocks in that part of a page of docs/."""
+    text = (PROJECT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     part = text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
     return re.findall(rf"^```{language}\n(.*?)^```$", part, re.M | re.S)
 

@@ -118,7 +118,7 @@ def program_of(mutant):
 
 
 def test_of(mutant):
-    """The program, and what it is told to run."""
+    """The program, and the test in it that has to fail."""
     named, program = mutant["test"], program_of(mutant)
     if program in IN_C or program.endswith(".py"):
         return program, named
@@ -163,12 +163,12 @@ def run_test(root, program, name, options):
             os.killpg(running.pid, signal.SIGTERM)
             running.communicate()
             return HUNG
-    said = subprocess.CompletedProcess(command, running.returncode, out)
+    status = running.returncode
     # Of a crash beside nodes the shell tells, as 128 and the signal.
-    has_crashed = -said.returncode in CRASHES or said.returncode - 128 in CRASHES
-    if said.returncode != 0 and not ENDED.search(said.stdout) and not has_crashed:
-        fail(f"{program} ended with {said.returncode}:\n{said.stdout[-2000:]}")
-    return said.returncode
+    has_crashed = -status in CRASHES or status - 128 in CRASHES
+    if status != 0 and not ENDED.search(out) and not has_crashed:
+        fail(f"{program} ended with {status}:\n{out[-2000:]}")
+    return status
 
 
 def simulate(program, options, *arguments, needs=None):
