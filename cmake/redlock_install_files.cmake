@@ -4,7 +4,7 @@ set(redlock_share "${CMAKE_INSTALL_DATADIR}/redlock")
 
 # For production, and what watches it: docs/production.md.
 install(DIRECTORY deploy DESTINATION "${redlock_share}")
-install(FILES config/redlock.schema.json config/example.json DESTINATION "${redlock_share}/config")
+install(FILES config/redlock.schema.json config/output.schema.json config/example.json DESTINATION "${redlock_share}/config")
 install(DIRECTORY config/prometheus config/grafana DESTINATION "${redlock_share}/config")
 
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")

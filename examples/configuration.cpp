@@ -26,7 +26,9 @@ void show(const redlock::configuration& good) {
     for (const redlock::node_options& node : good.client.nodes) {
         std::cout << "  " << redlock::display_name(node) << ", database " << node.database
                   << ", user " << (node.username.empty() ? "default" : node.username)
-                  << (node.password.empty() ? ", no password\n" : ", password set\n");
+                  << (!node.password.empty()           ? ", password set\n"
+                      : node.password_command.empty() ? ", no password\n"
+                                                      : ", password by a command\n");
     }
     const auto given = good.client.node_timeout.count();
     std::cout << "  a node has "

@@ -43,7 +43,12 @@
 --   release_slot VALUE SLOT K
 --   leave_slot VALUE SLOT K FENCE ID TICKET LIFE KEEP NOTE LONG
 --          the same for one of K slots: shared/slot_requests.lua. K is a number, or "5/60000":
---          nobody gives the slot back, and the 5 of them stay taken for 60,000 ms
+--          nobody gives the slot back, and the 5 of them stay taken for 60,000 ms; or "5/60000@17":
+--          the number was set at the instant 17, and who names an earlier one, or none, goes by it
+--   name_slot VALUE TTL FENCE SLOT K
+--          takes nothing; what K says counts for TTL ms
+--   acquire_slots M VALUE TTL FENCE SLOTS K, await_slots, extend_slots, ...
+--          the same for M of K slots at once, or none: SLOTS is "3,7,9"
 --   acquire_all M VALUE TTL FENCE
 --   await_all M VALUE TTL FENCE ID TICKET LIFE
 --   extend_all, hold_all M VALUE TTL FENCE
@@ -63,9 +68,9 @@
 --   {4, fence}                 stale: free, but the proposed fence is not above this one
 --   {5, time}                  ahead: free, but the proposed fence is too far above that time,
 --                              which is lifted
---   {6, left, value, fence, before, free, k}  the slot is taken, or others wait before it: when one
---                              is free, and a map of those that are, of k; others may have named
---                              fewer than K
+--   {6, left, value, fence, before, free, k, instant}  a slot is taken, or others wait before it:
+--                              when as many are free as it needs, and a map of those that are,
+--                              of k; others may have named fewer than K, or set k at that instant
 --   {7, period}                the TTL is shorter than that period, which somebody names with K
 --   Of several keys, 2 and 3 carry the longest times and the highest fence of all, a map of those
 --   that a wake-up will tell of, and which is held for longest, or is the first that is waited for,

@@ -28,6 +28,7 @@ local lift = ARGV[2]
 -- include shared/fence_life.lua
 -- include shared/queue.lua
 -- include shared/revoked.lua
+-- include shared/slots.lua
 local key, fence_key, _, queue, set = unpack(KEYS)
 local slot = ARGV[5]
 local marker = 'redlock:shared'
@@ -96,7 +97,15 @@ elseif current and wanted[current] then
 elseif current then
     holders[1] = current
 end
+-- For how many there is room now. Where the server does not tell, for one.
+local function free_slots()
+    local terms = named_terms(set, node_ms())
+    local k = not terms.err and count_by(terms, '1000')
+    local taken, size = taken_slots(set, k or 0, node_ms())
+    return k and taken and k - size or 1
+end
+
 if fence_key and is_free then
-    wake_first(queue, ARGV[4], key, nil, false, 1)
+    wake_first(queue, ARGV[4], key, nil, false, slot ~= '' and free_slots() or nil)
 end
 return {revoked, holders}

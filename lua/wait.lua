@@ -16,6 +16,7 @@
 --   for how many ms of them at least others may stand before it; 0 where the server does not tell
 --   the first 23 bytes of the key's value, by which foreign ones are known; empty where there is
 --          none, or no string
+--   of slots, how many there are
 -- include shared/clock.lua
 -- include shared/queue.lua
 -- include shared/slots.lua
@@ -39,13 +40,14 @@ for i = 1, n do
     end
     local k = tonumber(ARGV[3 * n + 1 + i])
     if k > 0 then
-        local named = named_terms(key, k, now)
-        k = type(named) == 'number' and named or k
+        local terms = named_terms(key, now)
+        k = terms.err and k or count_by(terms, ARGV[3 * n + 1 + i])
         local taken, size = taken_slots(key, k, now)
         size = taken and size or 0
-        local before = wait_before(queue, id, ticket, now, false, math.max(k - size - 1, 0))
-        local left = time_to_first(taken, size, k, now)
-        answers[i] = {math.max(left > 0 and left + 1 or 0, before), before, ''}
+        local m = id and wanted_by(id) or 1
+        local before = wait_before(queue, id, ticket, now, false, math.max(k - size - m, 0))
+        local left = time_to_first(taken, size, k, now, m)
+        answers[i] = {math.max(left > 0 and left + 1 or 0, before), before, '', k}
     else
         local left, value = redis.call('PTTL', key), ''
         local shares = id and is_reader(id)

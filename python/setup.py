@@ -1,4 +1,4 @@
-# What pyproject.toml can't say: the version of the project, and for which platforms a wheel is.
+# What pyproject.toml can't say: the project's version, the license as old and new tools name it, a wheel's platforms.
 # SPDX-License-Identifier: MIT
 """A wheel has the library inside where REDLOCK_LIBRARY names its file while the wheel is made: it then runs
 on machines like this one, with every Python 3. Without, it is for every machine, and finds the library that
@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 
+import setuptools
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
@@ -44,4 +45,7 @@ class EveryPython(bdist_wheel):
         return ("py3", "none", super().get_tag()[2] if LIBRARY else "any")
 
 
-setup(version=version(), distclass=OfPlatform, cmdclass={"build_py": WithLibrary, "bdist_wheel": EveryPython})
+# PEP 639, which setuptools has since 77.
+LICENSE = {"license_expression" if int(setuptools.__version__.split(".")[0]) >= 77 else "license": "MIT"}
+
+setup(**LICENSE, version=version(), distclass=OfPlatform, cmdclass={"build_py": WithLibrary, "bdist_wheel": EveryPython})

@@ -35,9 +35,9 @@ using std::chrono::milliseconds;
 
 constexpr const char* statuses =
     R"(As with flock(1), without -- the first word is the RESOURCE, and what follows is CMD, or -c
-and a line for sh: redlock run -w 5 RESOURCE CMD -l, redlock run -n RESOURCE -c 'CMD | CMD'.
-With -- all words before it are RESOURCEs. A CMD that has a -- of its own needs one before
-it.
+and a line for sh. Examples: redlock run -w 5 RESOURCE CMD -l,
+redlock run -n RESOURCE -c 'CMD | CMD'. With -- all words before it are RESOURCEs. A CMD that
+has a -- of its own needs one before it.
 
 Exit status: CMD's own; 128+n if signal n ended it, or redlock while it waited; 120 another
 holder, or the --min-hold of the last one, kept a RESOURCE until the wait was over; 121 no
@@ -89,7 +89,7 @@ constexpr const char* about_token =
 
 Exit status: 0; 121 no quorum of nodes; 123 the token is none, or its lease is not held any
 more: no other lease was touched, and what was left of this one on a node is released; 125 on
-failure, such as a --ttl out of its range.)";
+failure, such as an option out of its range.)";
 
 constexpr const char* about_force =
     R"(
@@ -150,16 +150,17 @@ constexpr const char* about_commit =
     R"(While the list of nodes changes, the configuration names the nodes of both lists, those that
 go marked as leaving, new ones as joining. When every program has that joint list, commit
 ends the change: the new list stands, and programs that have it alone may be started. Locks
-that are held stay held. commit asks for confirmation first, looks which programs are
-connected, closes the nodes of the old list for all programs with another list, and then
-writes the new one.
+that are held stay held. It asks for confirmation first, and looks which programs are
+connected. When a quorum of the new list votes, it closes the nodes of the old list for all
+programs with another list, and then writes the new one.
 
 It may be repeated, and goes on where it ended. What it can't see: programs of other libraries
 or earlier versions, and those that are not connected now.
 
 Exit status: 0 when every node is of the list that stands; 1 when that stands and a node has
 still to follow; 120 if programs with another list are connected, or the nodes are of another
-list; 121 if no majority of nodes took part; 125 on failure, or where the list does not change.)";
+list; 121 if no majority of nodes took part, or has a vote in the new list; 125 on failure, or
+where the list does not change.)";
 
 constexpr const char* about_bench =
     R"(Three parts, a line each: one acquire at a time; many at once; from the release of one
@@ -354,6 +355,11 @@ void parser::lease_terms(CLI::App& to, lease_request& into) {
                   "are another lock than RESOURCE itself")
         ->type_name("K")
         ->check(CLI::Range(1, static_cast<int>(max_slots)));
+    to.add_option("--permits", into.permits,
+                  "Hold so many of the slots at once, or none; at most " +
+                      std::to_string(max_permits))
+        ->type_name("N")
+        ->check(CLI::Range(1, static_cast<int>(max_permits)));
 }
 
 void parser::conflict_status(CLI::App& to, int& into, const std::string& text) {

@@ -8,6 +8,7 @@
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>
+#include <redlock/event.hpp>
 #include <redlock/json.hpp>
 #include <redlock/list_state.hpp>
 
@@ -96,9 +97,9 @@ std::string report_to_text(const commit_report& report) {
     std::string out;
     for (std::size_t i = 0; i < report.votes.size(); ++i) {
         const node_vote& v = report.votes[i];
-        out += shown(v.node) + ": " + to_text(report.nodes[i]);
-        if (v.answer != vote::granted && v.error) out += "; " + format(v);
-        out += "\n";
+        const std::string is = to_text(report.nodes[i]);
+        const bool has_cause = v.answer != vote::granted && v.error;
+        out += has_cause ? format(v) + " (" + is + ")\n" : shown(v.node) + ": " + is + "\n";
     }
     return out;
 }
@@ -130,8 +131,11 @@ int explain_refusal(const commit_report& report) {
         complain("an earlier change is too recent: run commit again when it has settled");
         return no_quorum;
     }
-    complain(report.error.message() + more +
-             ": what is closed stays closed; see redlock doctor, and run commit again");
+    const bool has_begun = std::any_of(
+        report.nodes.begin(), report.nodes.end(),
+        [](const list_standing& of) { return of.state == list_state::closed; });
+    complain(report.error.message() + more + (has_begun ? ": what is closed stays closed" : "") +
+             "; see redlock doctor, and run commit again");
     return no_quorum;
 }
 
@@ -153,7 +157,10 @@ int show(const commit_report& report, bool as_json) {
 }  // namespace
 
 int commit(const commit_request& request) {
-    const auto found = find_nodes(request.nodes);
+    auto found = find_nodes(request.nodes);
+    found.client.on_event = [](const event& e) {
+        if (e.kind == event_kind::node_reported && e.node.empty()) complain(shown(e.detail));
+    };
     const auto& nodes = found.client.nodes;
     const bool is_joint = std::any_of(nodes.begin(), nodes.end(), [](const node_options& n) {
         return n.change != list_change::none;

@@ -43,11 +43,12 @@ bool are_all(const refusal& why, const error_code& reason) {
     const auto has_it = [&](const node_vote& v) { return v.error == reason; };
     return std::any_of(why.votes.begin(), why.votes.end(), has_it) &&
            std::all_of(why.votes.begin(), why.votes.end(), [&](const node_vote& v) {
-               return v.answer == vote::granted || has_it(v);
+               return v.answer == vote::granted || v.answer == vote::pending || has_it(v);
            });
 }
 
-// With --node there is no configuration that could name a file.
+}  // namespace
+
 std::string remedy_of_nodes(const refusal& why) {
     if (are_all(why, errc::in_quarantine)) {
         // A reason that the node has beside that, as a change of the list, is no case for init.
@@ -59,6 +60,7 @@ std::string remedy_of_nodes(const refusal& why) {
                          : "");
     }
     if (decides(why.votes, has_no_descriptor)) return "the nodes may be well";
+    // With --node there is no configuration that could name a file.
     const bool is_about_files = std::any_of(why.votes.begin(), why.votes.end(), [](const auto& v) {
         const std::string said = v.error.message() + v.detail;
         return said.find("ca_file") != said.npos || said.find("cert_file") != said.npos;
@@ -68,8 +70,6 @@ std::string remedy_of_nodes(const refusal& why) {
                              "--tls-cert and --tls-key"
                            : "");
 }
-
-}  // namespace
 
 bool lacks_right(const error_code& why, std::string_view detail) {
     return why == errc::missing_right ||

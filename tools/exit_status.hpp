@@ -42,6 +42,9 @@ bool has_other_data(const error_code& why, std::string_view detail);
 /// What is said behind the error where this program has no descriptor left; else nothing.
 std::string_view remedy_of_limit(const error_code& why);
 
+/// What is to be done about the nodes, where no quorum could vote.
+std::string remedy_of_nodes(const refusal& why);
+
 /// Whether other holders, or what is kept after them, were in the way, all of which ends by itself.
 bool is_ordinary_contention(const refusal& why);
 

@@ -102,7 +102,8 @@ std::vector<entry> all_variables() {
             {"REDLOCK_OWNER",
              "Set for CMD: the value of the lock's keys, which inspect shows abbreviated. What "
              "knows it can release the lock."},
-            {"REDLOCK_SLOT", "Set for CMD with --slots: the slot that is held."},
+            {"REDLOCK_SLOT",
+             "Set for CMD with --slots: the slot that is held; several stand one a line."},
             {"REDLOCK_NOTE", "Set for CMD with --note: the note of its lock."},
             {"REDLOCK_WATCHDOG_FD",
              "Set for CMD with --watchdog: the descriptor on which it gives its signs of life."},
@@ -114,7 +115,9 @@ std::vector<entry> all_files() {
     return {{"$XDG_CONFIG_HOME/redlock/config.json",
              "The configuration of the user; ~/.config/redlock/config.json where "
              "XDG_CONFIG_HOME is not set."},
-            {"/etc/redlock/config.json", "The configuration of the machine."}};
+            {"/etc/redlock/config.json", "The configuration of the machine."},
+            {"PREFIX/share/redlock/config/output.schema.json",
+             "What each command prints with --json: a JSON Schema. Of a package PREFIX is /usr."}};
 }
 
 std::vector<entry> all_statuses() {
@@ -134,7 +137,7 @@ std::vector<entry> all_statuses() {
 
 constexpr const char* description =
     "redlock lets programs on many machines hold a lock, which a majority of several "
-    "independent Redis or Valkey masters grants, with a lease: when its holder is gone, the "
+    "independent Redis or Valkey masters grants. It has a lease: when its holder is gone, the "
     "lock is free after at most that time.";
 
 constexpr const char* about_nodes =

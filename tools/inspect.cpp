@@ -136,6 +136,12 @@ void add_note(json_value& to, const std::string& note) {
     if (!note.empty()) to["note"] = redacted(note);
 }
 
+void add_slots(json_value& to, const lease& held) {
+    if (held.slots().empty()) return;
+    to["slot"] = held.slot();
+    if (held.slots().size() > 1) to["slots"] = held.slots();
+}
+
 std::string as_json(resource_state state) {
     state.resource = redacted(state.resource);
     state.note = redacted(state.note);

@@ -4,6 +4,7 @@
 
 #include "tools/formats.hpp"
 
+#include <redlock/lease.hpp>
 #include <redlock/resource_state.hpp>
 
 #include <chrono>
@@ -35,6 +36,8 @@ std::string slots_held(const resource_state& state);
 void add_company(json_value& to, const resource_state& state);
 /// The note, where there is one: a member of an object.
 void add_note(json_value& to, const std::string& note);
+/// Which slots the lease has, if it has some: "slot", and of several "slots".
+void add_slots(json_value& to, const lease& held);
 /// See `to_json(const resource_state&)`; without passwords that stand in names.
 std::string as_json(resource_state state);
 /// A table for people to read.

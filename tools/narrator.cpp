@@ -83,17 +83,17 @@ void narrator::without_quorum(const resource_state& state, const std::string& do
     tell(out);
 }
 
-void narrator::waiting(error_code ec, const resource_state& state) {
-    if (request_.json) return tell_of_wait(ec, state);
+void narrator::waiting(const resource_state& state) {
+    if (request_.json) return tell_of_wait(state);
     std::string line = wait_so_far();
-    if (!ec && (state.held || state.kept) && request_.lease.slots == 0) {
+    if ((state.held || state.kept) && request_.lease.slots == 0) {
         if (request_.resources.size() > 1) line += ", '" + state.resource + "'";
         line += (request_.resources.size() > 1 ? " " : ", ") +
                 (state.kept ? kept_until(state) : holders(state));
         if (state.held_for) line += " for " + whole_seconds(*state.held_for);
     }
-    if (!ec && request_.lease.slots > 0 && !state.slots.empty()) line += ", " + slots_held(state);
-    if (!ec && state.place) {
+    if (request_.lease.slots > 0 && !state.slots.empty()) line += ", " + slots_held(state);
+    if (state.place) {
         line += ", " + std::to_string(*state.place) + " of " + std::to_string(state.waiting) +
                 " in line";
     }
@@ -113,25 +113,19 @@ void narrator::waited() {
     if (width_ != 0) put('\r' + std::string(std::exchange(width_, 0), ' ') + '\r');
 }
 
-void narrator::tell_of_wait(error_code ec, const resource_state& state) const {
+void narrator::tell_of_wait(const resource_state& state) const {
     json_value out = begin("waiting", request_.resources);
     out["ms"] = since_start().count();
     if (request_.resources.size() > 1) out["resource"] = state.resource;
-    if (ec) {
-        out["error"] = {{"category", ec.category().name()},
-                        {"value", ec.value()},
-                        {"message", ec.message()}};
-    } else {
-        out["held"] = state.held;
-        out["owner"] = state.owner;
-        out["kept"] = state.kept;
-        if (request_.lease.slots > 0) out["slots"] = state.slots.size();
-        add_note(out, state.note);
-        if (!state.readers.empty()) out["readers"] = state.readers;
-        if (state.held_for) out["since_ms"] = state.held_for->count();
-        if (state.place) out["place"] = *state.place;
-        out["waiting"] = state.waiting;
-    }
+    out["held"] = state.held;
+    out["owner"] = state.owner;
+    out["kept"] = state.kept;
+    if (request_.lease.slots > 0) out["slots"] = state.slots.size();
+    add_note(out, state.note);
+    if (!state.readers.empty()) out["readers"] = state.readers;
+    if (state.held_for) out["since_ms"] = state.held_for->count();
+    if (state.place) out["place"] = *state.place;
+    out["waiting"] = state.waiting;
     tell(out);
 }
 
@@ -139,7 +133,7 @@ void narrator::granted(const lease& got) const {
     if (!request_.json) return;
     json_value out = begin("granted", request_.resources);
     out["fence"] = got.fence();
-    if (request_.lease.slots > 0) out["slot"] = got.slot();
+    add_slots(out, got);
     out["valid_ms"] = ms(got.valid_until() - clock::now()).count();
     out["ms"] = since_start().count();
     tell(out);

@@ -33,7 +33,7 @@ public:
     bool tells_of_contention() const noexcept {
         return draws_ || request_.json || request_.nodes.verbose;
     }
-    void waiting(error_code ec, const resource_state& state);
+    void waiting(const resource_state& state);
     /// No quorum of nodes may vote, so the wait can't end. Says it, with the causes, at once and
     /// then once a minute, also where the wait is not reported. `down`: those out of reach.
     void without_quorum(const resource_state& state, const std::string& down);
@@ -47,7 +47,7 @@ public:
 
 private:
     void draw(const std::string& line);
-    void tell_of_wait(error_code ec, const resource_state& state) const;
+    void tell_of_wait(const resource_state& state) const;
     std::string wait_so_far() const;
     std::chrono::milliseconds since_start() const;
 

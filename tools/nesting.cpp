@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "tools/nesting.hpp"
 
-#include <redlock/options.hpp>
-
 #include <algorithm>
 #include <charconv>
 #include <system_error>
@@ -116,21 +114,30 @@ std::string write_held(const std::vector<held_lock>& held) {
 }
 
 footing find_footing(const std::vector<held_lock>& around, kind_of_lock wanted,
-                     const resource_state& state) {
+                     const resource_state& state, int permits, int of_slots) {
     footing out;
+    std::ptrdiff_t own_slots = 0;  // that it might take otherwise
     for (const held_lock& h : around) {
         if (h.resource != state.resource) continue;
         const std::string shown = abbreviate_owner(h.owner);
-        const auto slot = std::find_if(state.slots.begin(), state.slots.end(),
-                                       [&](const slot_state& s) {
-                                           return s.owner == shown && !s.kept;
-                                       });
+        std::vector<std::uint16_t> slots;
+        std::string slot_note;
+        for (const slot_state& s : state.slots) {
+            if (s.owner != shown || s.kept) continue;
+            slots.push_back(s.number);
+            slot_note = s.note;
+        }
         const bool has_all = state.held && state.owner == shown;
         const auto reader = std::find(state.readers.begin(), state.readers.end(), shown);
         const bool shares = reader != state.readers.end();
         if (wanted == kind_of_lock::slot) {
-            if (slot != state.slots.end()) {
-                return {footing::kind::outer, h, slot->number, slot->note};
+            if (static_cast<int>(slots.size()) >= permits) {
+                return {footing::kind::outer, h, std::move(slots), std::move(slot_note)};
+            }
+            own_slots += std::count_if(slots.begin(), slots.end(),
+                                       [of_slots](std::uint16_t one) { return one < of_slots; });
+            if (own_slots > 0 && own_slots + permits > of_slots) {
+                out = {footing::kind::crowded, h, {}, {}};
             }
         } else if (has_all) {
             return {footing::kind::outer, h, {}, state.note};

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <redlock/options.hpp>
 #include <redlock/resource_state.hpp>
 
 #include <cstddef>
@@ -40,15 +41,17 @@ struct footing {
         own,       ///< No outer run has what it wants: it acquires, as any run.
         outer,     ///< `under` has it.
         deadlock,  ///< `under` shares what it wants alone, and would be waited for.
+        crowded,   ///< Outer runs have some slots, and as many as it wants don't fit beside them.
         partly,    ///< `under` has some of what it wants, and would be waited for.
     };
     kind what = kind::own;
     held_lock under{};
-    std::optional<std::uint16_t> slot{};  ///< If it is a slot.
-    std::string note{};                   ///< Of the lease that it stands on; empty: none.
+    std::vector<std::uint16_t> slots{};  ///< If it has some.
+    std::string note{};                  ///< Of the lease that it stands on; empty: none.
 };
+/// `permits`: how many slots it wants, if it wants slots, of how many.
 footing find_footing(const std::vector<held_lock>& around, kind_of_lock wanted,
-                     const resource_state& state);
+                     const resource_state& state, int permits = 1, int of_slots = max_slots);
 /// Of an inner run of several resources, by that of each. One outer run has to have them all.
 footing together(const std::vector<footing>& all);
 

@@ -37,6 +37,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -78,16 +79,18 @@ std::vector<held_lock> locks_around() {
                      std::getenv("REDLOCK_OWNER"), std::getenv("REDLOCK_FENCE"));
 }
 
-// What CMD finds in its environment. `slot`: of a lock that is one. `note`: of the lock, or empty.
+// What CMD finds in its environment. `slots` and `note`: of the lock, where it has any.
 environment variables_for(const std::vector<std::string>& resources, const held_lock& lock,
-                          std::optional<std::uint16_t> slot, const std::string& note,
+                          std::span<const std::uint16_t> slots, const std::string& note,
                           const std::vector<held_lock>& all) {
     std::string lines;
     for (const auto& one : resources) lines += (lines.empty() ? "" : "\n") + one;
+    std::string places;
+    for (const auto one : slots) places += (places.empty() ? "" : "\n") + std::to_string(one);
     return {{"REDLOCK_RESOURCE", lines},
             {"REDLOCK_FENCE", std::to_string(lock.fence)},
             {"REDLOCK_OWNER", lock.owner},
-            {"REDLOCK_SLOT", slot ? std::optional(std::to_string(*slot)) : std::nullopt},
+            {"REDLOCK_SLOT", slots.empty() ? std::nullopt : std::optional(places)},
             {"REDLOCK_NOTE", note.empty() ? std::nullopt : std::optional(note)},
             {"REDLOCK_HELD", write_held(all)}};
 }
@@ -112,7 +115,8 @@ std::optional<int> run_under_outer_lock(const run_request& request, const config
     std::size_t answers = 0;
     for (std::size_t i = 0; i < found.size(); ++i) {
         asking.async_inspect(request.resources[i], [&, i](error_code, const resource_state& state) {
-            found[i] = find_footing(around, wanted(request.lease), state);
+            found[i] = find_footing(around, wanted(request.lease), state, request.lease.permits,
+                                    request.lease.slots);
             ++answers;
         });
     }
@@ -124,7 +128,7 @@ std::optional<int> run_under_outer_lock(const run_request& request, const config
         case footing::kind::outer:
             narrator(request).nested(whole.under.fence);
             return become(request.command,
-                          variables_for(request.resources, whole.under, whole.slot, whole.note,
+                          variables_for(request.resources, whole.under, whole.slots, whole.note,
                                         around),
                           given);
         case footing::kind::partly:
@@ -137,6 +141,11 @@ std::optional<int> run_under_outer_lock(const run_request& request, const config
                  "' is shared by the redlock run around this one, which would wait for itself "
                  "if it asked for it alone: give this one --shared, too, or leave out --shared "
                  "of the outer one");
+        case footing::kind::crowded:
+            fail("the redlock run around this one has slots of '" + whole.under.resource +
+                 "', and " + std::to_string(request.lease.permits) +
+                 " more don't fit beside them: it would wait for itself. Let the outer one have "
+                 "as many --permits");
     }
     context.restart();
     context.run_for(longest_answer(from.client));
@@ -436,7 +445,7 @@ void runner::look_at(std::size_t which) {
             return tell_wait();
         }
         if (!why && !state.held && which + 1 < request_.resources.size()) return look_at(which + 1);
-        if (says_.tells_of_contention()) says_.waiting(why, state);
+        if (!why && says_.tells_of_contention()) says_.waiting(state);
         tell_wait();
     };
     client_.async_inspect(request_.resources[which], std::move(then));
@@ -523,11 +532,10 @@ void runner::on_acquired(error_code ec, lease got) {
 
 void runner::start_command() {
     owner_ = lease_.owner().to_string() + "@" + options_.client_name;
-    const auto slot = terms_.slots > 0 ? std::optional(lease_.slot()) : std::nullopt;
     auto all = locks_around();
     for (const auto& one : request_.resources) all.push_back({one, owner_, lease_.fence()});
     environment variables =
-        variables_for(request_.resources, all.back(), slot, request_.lease.note, all);
+        variables_for(request_.resources, all.back(), lease_.slots(), request_.lease.note, all);
     const environment for_signs = watchdog_.variables(signs_);
     variables.insert(variables.end(), for_signs.begin(), for_signs.end());
     phase_ = phase::running;

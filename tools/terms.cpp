@@ -115,6 +115,12 @@ std::string refuse_kind(const lease_request& request, const client_options& clie
         return "--slots and --shared can't be had together: with --slots " +
                std::to_string(request.slots) + " as many run at once already; leave one out";
     }
+    if (request.permits > std::max(request.slots, 1)) {
+        return "--permits " + std::to_string(request.permits) + " is above " +
+               (request.slots == 0 ? "1, and there are no slots: give --slots, too"
+                                   : "--slots " + std::to_string(request.slots) +
+                                         ": at most all of them can be held");
+    }
     const char* const option = request.slots > 0 ? "--slots" : "--shared";
     if ((request.slots > 0 || request.shared) && !client.fencing) {
         return option + std::string(" needs fences: remove \"fencing\": false from every client's "
@@ -142,6 +148,7 @@ std::string settle(const lease_request& request, const configuration& from, acqu
     out.loss_margin = request.margin.value_or(out.loss_margin);
     out.renew = out.renew && !request.no_renew;
     out.slots = static_cast<std::uint16_t>(request.slots);
+    out.permits = static_cast<std::uint16_t>(request.permits);
     if (auto why = refuse_kind(request, client); !why.empty()) return why;
     if (request.shared) out.mode = lock_mode::shared;
     if (const auto why = validate_note(request.note); !why.empty()) {

@@ -19,7 +19,8 @@ struct lease_request {
     std::optional<std::chrono::milliseconds> min_hold{};
     std::optional<std::chrono::milliseconds> margin{};
     bool no_renew = false;
-    int slots = 0;        // of which it holds one; 0: the resource itself
+    int slots = 0;        // of which it holds some; 0: the resource itself
+    int permits = 1;      // so many of them
     bool shared = false;  // others may hold the lock at the same time, all of them shared
     std::string note{};
 };

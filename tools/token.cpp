@@ -6,6 +6,7 @@
 #include "tools/asking.hpp"
 #include "tools/exit_status.hpp"
 #include "tools/formats.hpp"
+#include "tools/inspect.hpp"
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>
@@ -90,13 +91,13 @@ bool write_token(const std::string& file, const std::string& token) {
     return false;
 }
 
-std::string lease_to_json(const lease& held, int slots, bool with_token) {
+std::string lease_to_json(const lease& held, bool with_token) {
     json_value names = json_value::array();
     for (const auto& one : held.resources()) names.push_back(redacted(one));
     json_value out = {{"resource", redacted(held.resource())},
                       {"resources", std::move(names)},
                       {"fence", held.fence()}};
-    if (slots > 0) out["slot"] = held.slot();
+    add_slots(out, held);
     out["valid_ms"] = held.remaining().count();
     if (with_token) out["token"] = held.token();
     return json_text(out) + "\n";
@@ -105,9 +106,7 @@ std::string lease_to_json(const lease& held, int slots, bool with_token) {
 bool hand_over(const acquire_request& request, const lease& held) {
     const bool is_to_file = !request.token_file.empty();
     if (is_to_file && !write_token(request.token_file, held.token())) return false;
-    if (request.json) {
-        return print(lease_to_json(held, request.lease.slots, !is_to_file));
-    }
+    if (request.json) return print(lease_to_json(held, !is_to_file));
     return is_to_file || print(held.token() + "\n");
 }
 
@@ -178,7 +177,7 @@ int extend(const extend_request& request) {
     asking by(found.client);
     auto [held, status] = adopt(by, token, ttl);
     if (status == success) by.wait_for_all(held);
-    if (status == success && request.json && !print(lease_to_json(held, 0, false))) {
+    if (status == success && request.json && !print(lease_to_json(held, false))) {
         status = own_failure;
     }
     held.detach();
@@ -195,7 +194,7 @@ int release(const release_request& request) {
     auto [adopted, status] = adopt(by, token, ttl);
     if (status != success) return by.end(status);
     lease held = std::move(adopted);
-    const std::string about = request.json ? lease_to_json(held, 0, false) : "";
+    const std::string about = request.json ? lease_to_json(held, false) : "";
     const std::vector<std::string> names(held.resources().begin(), held.resources().end());
     auto [ec] = by.wait_for<>([&](client& on, auto handler) {
         on.async_release(std::move(held), std::move(handler));

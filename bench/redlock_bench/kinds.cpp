@@ -6,6 +6,7 @@
 #include "quantile.hpp"
 #include "setting.hpp"
 
+#include <redlock/async_rate_limiter.hpp>
 #include <redlock/resource_list.hpp>
 
 #include <boost/asio/co_spawn.hpp>
@@ -38,6 +39,7 @@ struct kind_of_work {
     bool is_one_resource = false;  ///< All ask for the same.
     std::size_t keys = 1;          ///< At once.
     std::chrono::microseconds section{0};
+    std::uint16_t cost = 0;  ///< Of each call of a limit, of which there is more than enough.
 };
 
 struct outcome {
@@ -76,13 +78,30 @@ asio::awaitable<void> work(redlock::client& client, const kind_of_work& what, st
     co_await done.async_send({}, asio::use_awaitable);
 }
 
+asio::awaitable<void> use_limit(redlock::client& client, const kind_of_work& what,
+                                redlock::clock::time_point until, outcome& total,
+                                finish_line& done) {
+    redlock::async_rate_limiter limiter(client, "kinds:limit", 1'000, 10ms);
+    for (auto begin = redlock::clock::now(); begin < until;) {
+        const auto [failed, said] = co_await limiter.async_try_acquire(what.cost, as_tuple);
+        ++(failed || !said ? total.failures : total.cycles);
+        const auto now = redlock::clock::now();
+        total.times_us.push_back(std::chrono::duration<double, std::micro>(now - begin).count());
+        begin = now;
+    }
+    co_await done.async_send({}, asio::use_awaitable);
+}
+
 asio::awaitable<void> all_work(redlock::client& client, const kind_of_work& what,
                                std::chrono::milliseconds duration, outcome& total) {
     const auto executor = co_await asio::this_coro::executor;
     finish_line done(executor, what.workers);
     const auto until = redlock::clock::now() + duration;
     for (std::size_t i = 0; i < what.workers; ++i) {
-        asio::co_spawn(executor, work(client, what, i, until, total, done), asio::detached);
+        asio::co_spawn(executor,
+                       what.cost > 0 ? use_limit(client, what, until, total, done)
+                                     : work(client, what, i, until, total, done),
+                       asio::detached);
     }
     for (std::size_t i = 0; i < what.workers; ++i) co_await done.async_receive(asio::use_awaitable);
 }
@@ -164,6 +183,8 @@ void measure_kinds(setting& on, const extent& how) {
              .how = one_of_many,
              .is_one_resource = true,
              .section = 1ms});
+    compare(on, how, {.name = "a call of a limit", .workers = 1, .cost = 1},
+            {.name = "one that costs eight", .workers = 1, .cost = 8});
 }
 
 }  // namespace bench

@@ -6,6 +6,8 @@ import textwrap
 FENCE = re.compile(r" *(```+|~~~+)")
 ITEM = re.compile(r"( *)([-*+]|\d+\.) +(?=\S)")
 HEADING = re.compile(r"(#{1,6}) +(.+?) *$")
+TABS, END_OF_TABS = "<!-- tabs -->", "<!-- end of tabs -->"
+TAB_OF = {"bash": "Command", "cpp": "C++", "python": "Python", "c": "C"}
 COMMENT = re.compile(r"<!--.*-->$")
 
 
@@ -47,9 +49,25 @@ def headings(text):
     return [found[2] for line, is_code in paragraphs(text) if not is_code and (found := HEADING.fullmatch(line))]
 
 
+def in_tabs(text):
+    """The blocks between <!-- tabs --> and <!-- end of tabs -->, each behind the name of its language."""
+    inside = begun = False
+    for line, is_code in paragraphs(text):
+        if not is_code and line in (TABS, END_OF_TABS):
+            inside = line == TABS
+            continue
+        if inside and is_code:
+            if not begun:
+                yield from ("", f'=== "{TAB_OF[FENCE.sub("", line)]}"', "")
+            begun = not (begun and FENCE.match(line))
+            line = f"    {line}"
+        yield line
+
+
 def translated(text):
-    """Lists by four columns with a blank line before them, explicit anchors, no comments."""
+    """Lists by four columns with a blank line before them, explicit anchors, tabs, no comments."""
     out = []
+    text = "\n".join(in_tabs(text))
     inner = []  # the columns at which the text of each list item begins, the outermost first
     for line, is_code in paragraphs(text):
         indent = len(line) - len(line.lstrip())

@@ -41,8 +41,7 @@ def wrong_in(site):
     wrong, followed = [], 0
     for path in sorted(site.rglob("*.html")):
         name = path.relative_to(site).as_posix()
-        # Doxygen looks after the links within its own pages; those of the page of errors are absolute.
-        if name == "404.html" or name.startswith("api/"):
+        if name == "404.html":  # its links are absolute
             continue
         page = page_of(path)
         wrong += [f"{name}: loads {load}" for load in page.loads if urllib.parse.urlsplit(load).netloc]

@@ -53,42 +53,39 @@ class Drawing:
                 + "\n".join(self.parts) + "\n</svg>\n")
 
 
+WIDTH = 440  # a phone shows letters of 12.5 in ten pixels
+
+
 def lease(_project):
     """The last of three extensions decides when the lease ends."""
-    drawing = Drawing(820, 380, "The life of a lease: granted, renewed, and lost")
-    ttl, drift = 240, 24
-    left, sent = 176, (196, 276, 356)
-    rows = ("granted", "renewed", "renewed")
-    ends, gone = sent[-1] + ttl - drift, sent[-1] + ttl + 16
+    drawing = Drawing(WIDTH, 398, "The life of a lease: granted, renewed, and lost")
+    ttl, drift = 200, 20
+    sent = (24, 94, 164)
+    ends, gone = sent[-1] + ttl - drift, sent[-1] + ttl + 12
     lost = ends - 26
-    drawing.words(16, 34, "time, not to scale", kind="small")
-    drawing.line(left, 30, 800, 30, "faint")
-    drawing.add("path", d="M800 30l-9 -4v8z", style="fill: var(--faint)")
-    for y, x, what in zip((54, 94, 134), sent, rows):
-        drawing.words(16, y + 19, what, kind="bold")
-        drawing.box(x, y, ttl - drift, 28, "pale", "blue")
-        drawing.box(x + ttl - drift, y, drift, 28, "rose", "red")
-        drawing.words(x + 8, y + 19, "valid" if x > sent[0] else "valid: ttl − drift allowance")
-    drawing.words(sent[0] + ttl + 8, 73, "drift allowance", kind="small")
-    for x in sent:
-        drawing.line(x, 24, x, 36, "blue")
-    drawing.words(16, 193, "sent again,")
-    drawing.words(16, 211, "no quorum answers")
-    for x in (436, 466, 496, 526):
-        drawing.add("path", d=f"M{x - 6} 190l12 12m0 -12l-12 12",
-                    style="stroke: var(--red); stroke-width: 2.5; fill: none")
-    drawing.words(16, 249, "keys on the nodes", kind="bold")
-    drawing.box(sent[0] + 12, 230, gone - sent[0] - 12, 28, "ground", "faint")
-    drawing.words(sent[0] + 20, 249, "no other client is granted the resource")
-    drawing.words(16, 289, "another holder", kind="bold")
-    drawing.box(gone + 6, 270, 800 - gone - 6, 28, "mint", "green")
-    drawing.words(gone + 16, 289, "may be granted")
-    drawing.line(lost, 44, lost, 320, "red", dashed=True)
-    drawing.line(ends, 44, ends, 344, "blue", dashed=True)
-    drawing.words(lost - 6, 324, "the loss is reported: the holder stops", "end")
-    drawing.words(ends - 6, 348, "valid_until()", "end")
-    why = "Each time counts from before the request is sent, so the holder's lease ends before the keys do."
-    drawing.words(16, 370, why, kind="small")
+    drawing.words(WIDTH - 16, 16, "time, not to scale", "end", kind="small")
+    drawing.line(16, 24, WIDTH - 16, 24)
+    drawing.add("path", d=f"M{WIDTH - 16} 24l-9 -4v8z", style="fill: var(--faint)")
+    for y, x, what in zip((34, 82, 130), sent, ("granted", "renewed", "renewed")):
+        drawing.line(x, 18, x, 30, "blue")
+        drawing.words(x, y + 12, what, kind="bold")
+        drawing.box(x, y + 18, ttl - drift, 24, "pale", "blue")
+        drawing.box(x + ttl - drift, y + 18, drift, 24, "rose", "red")
+        drawing.words(x + 8, y + 35, "valid")
+    drawing.words(sent[0] + ttl + 6, 69, "less: the drift allowance", kind="small")
+    drawing.words(24, 198, "sent again, no quorum", kind="bold")
+    for x in (262, 276, 290, 304):
+        drawing.add("path", d=f"M{x - 4} 189l8 8m0 -8l-8 8", style="stroke: var(--red); stroke-width: 2.5; fill: none")
+    drawing.line(lost, 142, lost, 232, "red", dashed=True)
+    drawing.line(ends, 142, ends, 256, "blue", dashed=True)
+    drawing.words(lost - 6, 230, "the loss is reported: the holder stops", "end")
+    drawing.words(ends - 6, 254, "valid_until()", "end")
+    drawing.words(24, 284, "the keys on the nodes keep others out", kind="bold")
+    drawing.box(sent[0] + 10, 290, gone - sent[0] - 10, 24, "ground", "faint")
+    drawing.words(WIDTH - 16, 336, "another holder may be granted it", "end", kind="bold")
+    drawing.box(gone + 4, 342, WIDTH - 16 - gone - 4, 14, "mint", "green")
+    for i, line in enumerate(("Each time counts from before the request is sent,", "so the lease ends before the keys do.")):
+        drawing.words(16, 372 + 16 * i, line, kind="small")
     return drawing
 
 
@@ -98,23 +95,24 @@ def rules(project):
     worlds = re.search(r"runs ([\d,]+) hostile worlds", text)[1]
     table = text.partition("| left out | worlds with two holders |\n|---|---|\n")[2].partition("\n\n")[0]
     rows = [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")] for line in table.splitlines()]
-    lines = [textwrap.wrap(what, 52) for what, _ in rows]
+    lines = [textwrap.wrap(what, 54) for what, _ in rows]
     most = max(int(count) for _, count in rows)
-    height = 56 + sum(18 * len(part) + 16 for part in lines)
-    drawing = Drawing(820, height, f"Worlds with two holders, of {worlds}, for each rule that is left out")
-    drawing.words(16, 30, f"Left out: worlds of {worlds} in which two programs held one lock", kind="bold")
-    y = 60
+    height = 66 + sum(18 * len(part) + 34 for part in lines)
+    drawing = Drawing(WIDTH, height, f"Worlds with two holders, of {worlds}, for each rule that is left out")
+    drawing.words(16, 26, "Left out: the worlds in which", kind="bold")
+    drawing.words(16, 44, f"two programs held one lock, of {worlds}", kind="bold")
+    y = 74
     for part, (_, count) in zip(lines, rows):
         for i, line in enumerate(part):
             drawing.words(16, y + 18 * i, line)
-        middle = y - 5 + 9 * (len(part) - 1)
-        length = round(340 * int(count) / most)
+        y += 18 * len(part)
+        length = round(360 * int(count) / most)
         if length:
-            drawing.box(410, middle - 9, length, 18, "rose", "red")
+            drawing.box(16, y - 10, length, 14, "rose", "red")
         else:
-            drawing.line(410, middle - 9, 410, middle + 9, "green")
-        drawing.words(420 + length, middle + 5, count, kind="bold")
-        y += 18 * len(part) + 16
+            drawing.line(16, y - 10, 16, y + 4, "green")
+        drawing.words(24 + length, y + 2, count, kind="bold")
+        y += 34
     return drawing
 
 
@@ -133,24 +131,24 @@ def change(project):
               (votes, ("off", ""), votes, ("new list: 2 of 1, 2, 4",)))
     if len(steps) != len(scenes):
         raise ValueError(f"docs/changes.md has {len(steps)} steps of a change, and the picture {len(scenes)}")
-    drawing = Drawing(820, 376, "A change of the list of nodes in four steps: lock-4 takes the place of lock-3")
+    drawing = Drawing(WIDTH, 740, "A change of the list of nodes in four steps: lock-4 takes the place of lock-3")
     for number, (step, (stays, third, fourth, grant)) in enumerate(zip(steps, scenes)):
-        x = 16 + 200 * number
-        drawing.box(x, 12, 188, 352, "ground", "line")
+        x, top = 16 + 208 * (number % 2), 364 * (number // 2)
+        drawing.box(x, top + 12, 200, 352, "ground", "line")
         for i, line in enumerate(textwrap.wrap(f"{number + 1}. {step}", 24)):
-            drawing.words(x + 12, 38 + 18 * i, line, kind="bold")
+            drawing.words(x + 12, top + 38 + 18 * i, line, kind="bold")
         nodes = (("lock-1", stays), ("lock-2", stays), ("lock-3", third), ("lock-4", fourth))
         for i, (name, (state, more)) in enumerate(nodes):
-            y = 84 + 54 * i
+            y = top + 84 + 54 * i
             fill, stroke = {"votes": ("mint", "green"), "joining": ("pale", "blue")}.get(state, ("ground", "faint"))
-            drawing.box(x + 12, y, 164, 44, fill, stroke,
+            drawing.box(x + 12, y, 176, 44, fill, stroke,
                         **({"stroke_dasharray": "5 4"} if state != "votes" else {}))
             drawing.words(x + 20, y + 18, f"{name}: {state}")
             if more:
                 drawing.words(x + 20, y + 36, more, kind="small")
-        drawing.words(x + 12, 322, "a grant takes", kind="small")
+        drawing.words(x + 12, top + 322, "a grant takes", kind="small")
         for i, line in enumerate(grant):
-            drawing.words(x + 12, 340 + 17 * i, line, kind="small strong")
+            drawing.words(x + 12, top + 340 + 17 * i, line, kind="small strong")
     return drawing
 
 

@@ -11,6 +11,10 @@ Find your job below: each line leads to one page. [README](../README.md) says in
 """
 
 
+# Of the pages with tasks those with a remedy in each row; the others say how to see that it worked, and how to undo it.
+REMEDIES = {"runbook.md", "failure-modes.md"}
+
+
 def title_of(path):
     """The text of a page's first heading, as it is read."""
     found = re.search(r"^# (.+)$", path.read_text(encoding="utf-8"), re.M)
@@ -39,6 +43,11 @@ def wrong_with(project):
     wrong += [f"docs/site/pages names {name} twice" for name in sorted(set(listed)) if listed.count(name) > 1]
     wrong += [f"docs/site/pages names {name}, which is not in docs/" for name in listed
               if not (project / "docs" / name).exists()]
+    tasks = [name for group, pages in read(project) if group in ("How to", "Operate") for name, _ in pages]
+    for name in set(tasks) & files - REMEDIES:
+        text = (project / "docs" / name).read_text(encoding="utf-8")
+        wrong += [f"docs/{name} does not say: {words}" for words in ("To see", "o undo")
+                  if not re.search(words.replace(" ", r"\s+") + r"\b", text)]
     return wrong
 
 

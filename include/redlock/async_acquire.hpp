@@ -107,9 +107,10 @@ auto client::async_acquire_all(resource_list resources, T&& token) {
 /// released, or kept for the rest of `min_hold`. After another error, or a cancellation: keys
 /// that may have been prolonged. A key that is gone, or another holder's, is not touched.
 /// **Errors.** `not_held`: a quorum says that the keys are not the lease's any more, or a node
-/// that it was released. `no_quorum`: too few nodes could vote. `validity_exhausted`: the
-/// answers came too late for this ttl. The lease is then empty; its `votes()` give the reason
-/// node by node.
+/// that it was released. `no_quorum`: too few nodes could vote; or the client has a joint list, and
+/// the keys are on a quorum of the old or the new list alone: a program with that list may hold
+/// the lease. `validity_exhausted`: the answers came too late for this ttl. The lease is then
+/// empty; its `votes()` give the reason node by node.
 template <detail::token_for<void(error_code, lease)> T>
 auto client::async_adopt(std::string token, acquire_options options, T&& completion) {
     return boost::asio::async_initiate<T, void(error_code, lease)>(

@@ -116,7 +116,8 @@ auto client::async_init(T&& token) {
 /// **Leaves behind.** Repeating it is harmless, and goes on where it ended.
 /// **Errors.** `other_set`: programs with another list are connected, or can't be seen
 /// (`old_programs`, `detail`); nothing was done. Or another change won: `detail` says which.
-/// `no_quorum`: no majority was closed, or none was written. `in_quarantine`: an earlier change
+/// `no_quorum`: no quorum of the new list votes, and nothing was done; or no majority was
+/// closed, or none was written. `in_quarantine`: an earlier change
 /// is too recent; `nodes` say for how long.
 template <detail::token_for<void(error_code, commit_report)> T>
 auto client::async_commit(const commit_options& how, T&& token) {

@@ -49,19 +49,27 @@ public:
     async_rate_limiter(async_rate_limiter&&) noexcept = default;
     async_rate_limiter& operator=(async_rate_limiter&&) noexcept = default;
 
-    /// Whether one more is allowed now. If it is, the slot is used up. It is not while calls of
-    /// `async_acquire_for` of this limiter wait.
+    /// Whether one more is allowed now, or `cost` more at once: then all of them count, or none. If
+    /// it is, the slots are used up. It is not while calls of `async_acquire_for` of this limiter
+    /// wait.
     ///
+    /// **Preconditions.** `cost` is 1 to the limit, and at most 64: count in larger units.
     /// **Completion.** That the limit is reached is no error: `allowed` is false, and `why` and
     /// `retry_after` say more. The answer has its `why` also after an error.
     /// **Leaves behind.** Nothing, if it is not allowed, and after any error.
-    /// **Errors.** `no_quorum`, so that the caller may decide whether to go on without a limit;
-    /// `validity_exhausted`: the nodes answer too late for the period; else those of
-    /// `client::async_acquire`.
+    /// **Errors.** `invalid_argument`: the cost can't be; `no_quorum`, so that the caller may
+    /// decide whether to go on without a limit; `validity_exhausted`: the nodes answer too late for
+    /// the period; else those of `client::async_acquire`.
     template <detail::token_for<void(error_code, answer)> T = detail::default_token>
     [[nodiscard]] auto async_try_acquire(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, answer)>(
-            detail::initiate<&detail::start_limited>{impl_}, token, limiter_, std::nullopt);
+            detail::initiate<&detail::start_limited>{impl_}, token, limiter_, std::uint16_t{1},
+            std::nullopt);
+    }
+    template <detail::token_for<void(error_code, answer)> T = detail::default_token>
+    [[nodiscard]] auto async_try_acquire(std::uint16_t cost, T&& token = T{}) {
+        return boost::asio::async_initiate<T, void(error_code, answer)>(
+            detail::initiate<&detail::start_limited>{impl_}, token, limiter_, cost, std::nullopt);
     }
 
     /// Waits for up to `time` until one more is allowed; with 0 or less it tries once. Those that
@@ -78,8 +86,25 @@ public:
     template <detail::token_for<void(error_code, answer)> T = detail::default_token>
     [[nodiscard]] auto async_acquire_for(std::chrono::milliseconds time, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, answer)>(
-            detail::initiate<&detail::start_limited>{impl_}, token, limiter_,
+            detail::initiate<&detail::start_limited>{impl_}, token, limiter_, std::uint16_t{1},
             detail::waiting_time(time));
+    }
+    template <detail::token_for<void(error_code, answer)> T = detail::default_token>
+    [[nodiscard]] auto async_acquire_for(std::chrono::milliseconds time, std::uint16_t cost,
+                                         T&& token = T{}) {
+        return boost::asio::async_initiate<T, void(error_code, answer)>(
+            detail::initiate<&detail::start_limited>{impl_}, token, limiter_, cost,
+            detail::waiting_time(time));
+    }
+
+    /// See `rate_limiter::set_limit`.
+    ///
+    /// **Completion.** Success: a quorum has it. The refusal has one vote per node, also then.
+    /// **Cancellation.** Some nodes may have it then.
+    template <detail::token_for<void(error_code, refusal)> T = detail::default_token>
+    [[nodiscard]] auto async_set_limit(std::uint16_t limit, T&& token = T{}) {
+        return boost::asio::async_initiate<T, void(error_code, refusal)>(
+            detail::initiate<&detail::start_limit_change>{impl_}, token, limiter_, limit);
     }
 
 private:

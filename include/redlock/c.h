@@ -97,7 +97,7 @@ REDLOCK_C_EXPORT int redlock_adopt(redlock_client* client, const char* token,
  * off. */
 REDLOCK_C_EXPORT uint64_t redlock_lease_fence(const redlock_lease* lease);
 
-/* Which of the `slots` it holds, from 0. */
+/* Which of the `slots` it holds, from 0; of several the lowest. */
 REDLOCK_C_EXPORT uint16_t redlock_lease_slot(const redlock_lease* lease);
 
 /* Milliseconds until it ends if nothing prolongs it, rounded down; 0 if it has ended. */
@@ -159,23 +159,23 @@ REDLOCK_C_EXPORT void redlock_lease_detach(redlock_lease* lease);
 
 /* ---- At most so many per period ---- */
 
-/* A limit of `limit` (1 to 1000) times per period_ms, of all programs that name the resource.
- * Sends nothing. The object keeps the client alive until it is freed; the caller frees it.
- *
+/* A limit of `limit` (1 to 1000) times per period_ms, of all programs that name the resource. Sends
+ * nothing. The object, which the caller frees, keeps the client alive until then.
  * Errors: REDLOCK_INVALID_ARGUMENT. */
 REDLOCK_C_EXPORT int redlock_limiter_new(redlock_client* client, const char* resource,
                                          uint16_t limit, int64_t period_ms, redlock_limiter** out);
 
-/* Uses one time up, and waits for it for up to wait_ms; with 0 or less it tries once. `cancel` may
- * be null.
- *
- * Leaves behind: after success the slot, until its period is over; after an error nothing.
- * Errors: REDLOCK_CONTENDED: the limit is reached; *retry_after_ms, unless null, is then the time
- * until one is free. Else as redlock_acquire. */
+/* Uses one time up, or `cost` (1 to the limit, 64 at most) or none, and waits for them for up to
+ * wait_ms; with 0 or less it tries once. `cancel` may be null. After success the slots are taken
+ * until their period is over; after an error nothing is. Errors: as redlock_acquire;
+ * REDLOCK_CONTENDED: the limit is reached; *retry_after_ms, unless null, is then the time left. */
 REDLOCK_C_EXPORT int redlock_limiter_acquire(redlock_limiter* limiter, int64_t wait_ms,
                                              redlock_cancel* cancel, int64_t* retry_after_ms);
+REDLOCK_C_EXPORT int redlock_limiter_use(redlock_limiter* limiter, uint16_t cost, int64_t wait_ms,
+                                         redlock_cancel* cancel, int64_t* retry_after_ms);
+/* From now on `limit` times, of all programs, until another is set. Errors: as redlock_acquire. */
+REDLOCK_C_EXPORT int redlock_limiter_set(redlock_limiter* limiter, uint16_t limit);
 REDLOCK_C_EXPORT void redlock_limiter_free(redlock_limiter* limiter);
-
 REDLOCK_C_EXPORT void redlock_text_free(char* text);
 
 /* ---- Errors ---- */

@@ -67,6 +67,7 @@ typedef struct redlock_options {
     const char* note;        /* Up to 256 bytes of UTF-8, which inspect shows; or null. */
     int64_t watchdog_ms;     /* Renewed only while redlock_lease_touch was called within so long. */
     redlock_cancel* cancel;  /* By which another thread can end the call; or null. */
+    uint16_t permits;        /* So many of the slots at once, or none; at most 64. Default: 1. */
 } redlock_options;
 
 /* As wait_ms: one attempt, whatever the configuration says; and a year, which is meant as no

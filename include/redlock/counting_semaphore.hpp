@@ -52,7 +52,8 @@ class REDLOCK_EXPORT counting_semaphore {
 public:
     /// Sends nothing. `slots` is 1 to `max_slots`; where programs name different numbers the
     /// smallest counts. `options.wait` limits `acquire()`; 0: a year. `options.mode` and
-    /// `options.slots` are not used. `options.owner` may identify one lease at a time: leave it
+    /// `options.slots` are not used. With `options.permits` each acquisition takes so many slots at
+    /// once, under one lease. `options.owner` may identify one lease at a time: leave it
     /// zero.
     ///
     /// **Preconditions.** The client outlives the semaphore and is not moved from.
@@ -96,8 +97,8 @@ public:
         return try_acquire_within(detail::waiting_time(time), std::move(stop));
     }
 
-    /// Gives back so many slots, and blocks until a quorum has answered or can't. If too few nodes
-    /// answer, the client goes on to release them in the background.
+    /// Gives back what so many acquisitions took, and blocks until a quorum has answered or can't.
+    /// If too few nodes answer, the client goes on to release it in the background.
     ///
     /// **Errors.** `not_held`: fewer acquisitions than `count` are left to be given back, or
     /// `count` is negative; nothing changes. `lost`: see above; also if the nodes answer that a key

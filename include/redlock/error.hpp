@@ -53,6 +53,7 @@ enum class errc {
     foreign_data = 108,      ///< A key of this library holds what this library did not write.
     other_set = 109,         ///< A node belongs to another set of nodes than this client's list.
     missing_right = 110,     ///< The user may not run a command there, or not on these keys.
+    no_credentials = 111,    ///< What was to give the password for the node gave none in time.
 };
 
 /// Conditions to compare an `error_code` with if the exact code does not matter. Both enums also

@@ -49,7 +49,7 @@ enum class event_kind : std::uint8_t {
     /// new connection, which uses what was read before; a client that seems to have another
     /// key_prefix, or fencing off, holds `resource` there (once per resource, for the first 16).
     /// `detail` says what was found, how it affects locks, and what to do. The severity is info if
-    /// no lock is in danger.
+    /// no lock is in danger. Without a node: `client::async_commit` waits for the votes of nodes.
     node_reported,
     /// This machine's clock stood still while the clocks of a quorum of nodes went on, as in a
     /// virtual machine that was paused. `duration` is the longest that the gap can have been;

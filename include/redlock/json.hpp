@@ -24,7 +24,7 @@ namespace redlock {
 
 /// As `redlock inspect --json` prints it: "resource", "held", "owner", "fence", "valid_ms",
 /// "since_ms" (null: not known), "quorum", with a joint list "quorum_after", "nodes", "slot_count",
-/// "slots", "waiting", "readers", "kept"; with notes "reader_notes" and "note".
+/// "slots", "waiting", "readers", "kept", "decided"; with notes "reader_notes" and "note".
 REDLOCK_EXPORT std::string to_json(const resource_state& state);
 
 /// As one of "nodes" that `redlock doctor --json` prints, and "findings": a list of objects with

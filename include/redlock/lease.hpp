@@ -60,6 +60,9 @@ public:
 
     /// Which of `acquire_options::slots` the lease holds, from 0; 0 if the acquire named no slots.
     std::uint16_t slot() const noexcept;
+    /// All of `acquire_options::permits` slots, from the lowest on, which is `slot()`; empty if the
+    /// acquire named no slots. The span is valid as long as the lease.
+    std::span<const std::uint16_t> slots() const noexcept;
 
     /// Text with which another process can prolong or release this lease: `client::async_adopt`. It
     /// stays the same as long as the lease lives. Empty if the lease is. From then on its release

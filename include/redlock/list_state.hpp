@@ -44,6 +44,9 @@ struct list_standing {
 };
 
 /// How a change of the list is ended. Trivially destructible: see `acquire_options`.
+///
+/// Before it closes a node it waits until a quorum of the new list votes, for a quarantine at
+/// most: without one no program would get a lock. Where none will, it changes nothing.
 struct commit_options {
     /// How long to wait until programs with another list are gone; 0: not at all.
     std::chrono::milliseconds wait{0};

@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <redlock/credentials.hpp>
 #include <redlock/export.hpp>
 #include <redlock/list_change.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace redlock {
 
@@ -42,6 +45,20 @@ struct node_options {
     /// first `password`, and reports it as `event_kind::node_reported`; where there is no such
     /// password, the constructors of the clients throw `std::invalid_argument`. Empty: none.
     std::string password_file{};
+    /// A program and its arguments. The client runs it at each connection, when the node is
+    /// reached; the first line of its standard output is the password. It runs without a shell, in
+    /// a process group of its own, with this program's environment and folder, nothing to read, and
+    /// no descriptor of this program (before glibc 2.34, and with another C library: none that is
+    /// close-on-exec); the first word is looked for in PATH. It has
+    /// `connect_timeout` to end with status 0, and is killed with its group after that, or when the
+    /// client is closed. Where it gives no password the connection is `errc::no_credentials`, with
+    /// the cause and the first line of its standard error. Empty: none.
+    std::vector<std::string> password_command{};
+    /// Called in place of that for each connection, on the client's internal strand: it must return
+    /// quickly, and hand the request to whatever will answer it by `credentials_request::deadline`.
+    /// If it throws, that is a failure with the exception's text. The client and the other nodes go
+    /// on meanwhile. Of `password` with `password_file`, `password_command` and this one is given.
+    std::function<void(credentials_request)> credentials{};
     std::uint16_t database = 0;          ///< SELECTed in the handshake.
     /// Empty: no TLS. Not for a UNIX socket. If a file of it can't be used, the constructors of the
     /// clients throw `std::invalid_argument`. In a build of the library without OpenSSL `validate`

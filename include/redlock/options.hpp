@@ -111,6 +111,10 @@ struct acquire_options {
     /// `max_slots`; needs `client_options::fencing` and the exclusive mode. 0: the resource itself,
     /// which is another lock than its slots. Slot 3 of "r" has the key of the resource "r#3".
     std::uint16_t slots = 0;
+    /// So many of the slots this lease takes at once, all or none: `lease::slots()`. 1 to `slots`,
+    /// and `max_permits` at most; 1 without `slots`. It waits in line until as many are free, and
+    /// those behind it wait, too.
+    std::uint16_t permits = 1;
     /// Zero: the client draws a random one. With a value of its own the caller can recognise the
     /// lease on the nodes; one lease of a resource at a time may use it. On the nodes "#" and a
     /// random number follow the value: two processes that use the same value exclude each other,
@@ -177,6 +181,9 @@ inline constexpr std::size_t max_nodes = 32;
 inline constexpr std::size_t max_resource_bytes = 512;
 /// The most slots of a resource.
 inline constexpr std::uint16_t max_slots = 1'000;
+/// The most slots that one lease takes, or one call of a rate limiter. Each is a key of one
+/// request, and a server does nothing else meanwhile.
+inline constexpr std::uint16_t max_permits = 64;
 /// The longest name of a set of nodes, in bytes.
 inline constexpr std::size_t max_cluster_bytes = 255;
 /// The longest client name, in characters. They are printable ASCII, without "#".

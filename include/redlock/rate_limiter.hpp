@@ -55,18 +55,22 @@ public:
     rate_limiter(const rate_limiter&) = delete;
     rate_limiter& operator=(const rate_limiter&) = delete;
 
-    /// Whether one more is allowed now. If it is, the slot is used up. It is not while calls of
-    /// `acquire_for()` of this limiter wait. That the limit is reached is no error.
+    /// Whether one more is allowed now, or `cost` more at once: then all of them count, or none. If
+    /// it is, the slots are used up. It is not while calls of `acquire_for()` of this limiter wait.
+    /// That the limit is reached is no error.
     ///
-    /// **Errors.** `std::system_error`, whose text says why, node by node: `no_quorum`, so that the
-    /// caller may decide whether to go on without a limit, also where another program names a
-    /// period that is too long for this client's `ttl_max`; `validity_exhausted`: the nodes answer
-    /// too late for the period; else those of `blocking_client::acquire`. Nothing is used up then.
-    answer try_acquire();
+    /// **Preconditions.** `cost` is 1 to the limit, and at most 64: count in larger units.
+    /// **Errors.** `std::system_error`, whose text says why, node by node: `invalid_argument`: the
+    /// cost can't be; `no_quorum`, so that the caller may decide whether to go on without a limit,
+    /// also where another program names a period that is too long for this client's `ttl_max`;
+    /// `validity_exhausted`: the nodes answer too late for the period; else those of
+    /// `blocking_client::acquire`. Nothing is used up then.
+    answer try_acquire(std::uint16_t cost = 1);
 
     /// Blocks for up to `time` until one more is allowed, and uses the slot up; with 0 or less it
     /// tries once. Those that wait for one limiter ask the nodes in the order of their calls, and
-    /// hardly more often than one of them would. Between limiters there is no order.
+    /// hardly more often than one of them would. Between limiters there is no order: where others
+    /// take each slot as it becomes free, a call that costs many may wait in vain.
     ///
     /// **Cancellation.** A stop ends it with `boost::asio::error::operation_aborted`, which equals
     /// `std::errc::operation_canceled`. It uses no slot up then.
@@ -74,11 +78,29 @@ public:
     /// it waits it rides out failures of the nodes.
     template <class Rep, class Period>
     answer acquire_for(const std::chrono::duration<Rep, Period>& time, std::stop_token stop = {}) {
-        return acquire_within(detail::waiting_time(time), std::move(stop));
+        return acquire_within(1, detail::waiting_time(time), std::move(stop));
+    }
+    template <class Rep, class Period>
+    answer acquire_for(const std::chrono::duration<Rep, Period>& time, std::uint16_t cost,
+                       std::stop_token stop = {}) {
+        return acquire_within(cost, detail::waiting_time(time), std::move(stop));
     }
 
+    /// From now on at most `limit` times per period, of all programs, and whatever they named when
+    /// they began: the number that was set last counts, up or down, as soon as a quorum of nodes
+    /// has it, which is when this returns. A window that begins after that holds no more than it,
+    /// but for calls under way; one that began before no more than the larger of the two.
+    ///
+    /// It counts for a day, and as long as programs that met it use the limit; give programs that
+    /// are started from then on the same number.
+    ///
+    /// **Errors.** `std::system_error`: `invalid_argument`, as of the constructor; `no_quorum`:
+    /// some nodes may have it, and this limiter goes on naming it.
+    void set_limit(std::uint16_t limit);
+
 private:
-    answer acquire_within(std::chrono::milliseconds wait, std::stop_token stop);
+    answer acquire_within(std::uint16_t cost, std::chrono::milliseconds wait,
+                          std::stop_token stop);
 
     blocking_client* client_;
     std::string resource_;

@@ -14,6 +14,7 @@
 #include <redlock/clock.hpp>
 #include <redlock/config.hpp>
 #include <redlock/counting_semaphore.hpp>
+#include <redlock/credentials.hpp>
 #include <redlock/election.hpp>
 #include <redlock/error.hpp>
 #include <redlock/event.hpp>

@@ -43,17 +43,20 @@ local function front_of(key)
 end
 
 -- The members of a set that count now, at most so many; and the least number of slots that is
--- named.
+-- named, or the one that was set last.
 local function living(set, most)
     local all, members, least = redis.pcall('ZRANGE', set, -2 * most, -1, 'WITHSCORES'), {}, 0
+    local newest = 0  -- when the number was set, if it was
     local now_ms = all[1] and math.floor(node_us() / 1000)
     for i = #all - 1, 1, -2 do
         local until_ms = tonumber(all[i + 1])
-        local k = until_ms < -now_ms and tonumber(string.match(all[i], '^k:(%d+)'))
+        local k, set_at = string.match(until_ms < -now_ms and all[i] or '', '^k:(%d+)/?%d*@?(%d*)$')
+        k, set_at = tonumber(k), tonumber(set_at) or 0
         if until_ms > now_ms and #members < most then
             members[#members + 1] = all[i]
-        elseif k then
-            least = least == 0 and k or math.min(least, k)
+        elseif k and set_at >= newest then
+            least = (least == 0 or set_at > newest) and k or math.min(least, k)
+            newest = set_at
         end
     end
     return members, least

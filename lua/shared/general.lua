@@ -66,8 +66,8 @@ end
 
 -- For how long others may stand before it, or the server's error where that decides. It is entered
 -- where it has to wait.
-local function time_to_wait(queue, id, ticket, life, is_held, is_free, shares, passes)
-    local before = queues().time_before_turn(queue, id, ticket, queues().now(), shares, passes)
+local function time_to_wait(queue, id, ticket, life, is_held, is_free, shares, room)
+    local before = queues().time_before_turn(queue, id, ticket, queues().now(), shares, room)
     if type(before) == 'table' then
         return is_held and 0 or before
     end
@@ -80,40 +80,6 @@ end
 
 local reader_rules, slot_rules
 local next_companion = 3 * count + 1  -- of KEYS: the set of the latest request that has one
-
--- What every acquire of readers, and of a slot, does. These differ in `kind`:
---   compare(current, value, slot, k)  whether the key is ours already, and whether others have it;
---                                     nil and the error where the server does not tell
---   wait(queue, id, ticket, life, is_held, is_ours, k)   as time_to_wait
---   refuse(key, current, seen, before, is_held, slot, k) the answer where others have it, or wait
---   take(i, is_ours, value, ttl, fence, least, is_missing, slot, k)
---                                     takes it, or prolongs what is ours and raises the fence, and
---                                     notes that
-local function acquire_as(kind, i, value, ttl, fence, id, ticket, life, slot, k)
-    local key, fence_key, queue = KEYS[2 * i], KEYS[2 * i + 1], KEYS[2 * count + 1 + i]
-    local least, is_missing, foreign = fence_to_exceed(fence_key)
-    if foreign then
-        return foreign
-    end
-    local current = stored[key]
-    local is_ours, is_held = kind.compare(current, value, slot, k)
-    if is_ours == nil then
-        return is_held
-    end
-    local is_waited_for = is_held and id or has_queues and next(redis.pcall('ZRANGE', queue, 0, 0))
-    local before = is_waited_for and kind.wait(queue, id, ticket, life, is_held, is_ours, k) or 0
-    if type(before) == 'table' then
-        return before
-    elseif is_held or not is_ours and before > 0 then
-        local seen = is_missing and 0 or least
-        return kind.refuse(key, current, seen, before, is_held, slot, k)
-    end
-    local answer = kind.take(i, is_ours, value, ttl, fence, least, is_missing, slot, k)
-    if answer == 1 and id and is_waited_for then
-        queues().leave(queue, id, ticket)
-    end
-    return answer
-end
 
 local revoked_rules
 
@@ -142,8 +108,7 @@ local function leave_queue_of(i, current, is_free, id, ticket, life, free_slots)
     end
     if is_free and has_queues and free_slots ~= 0 then
         local is_shared = stored[key] == 'redlock:shared'
-        queues().wake_first(queue, string.sub(KEYS[1], 1, -13), key, id, is_shared,
-                            free_slots or 1)
+        queues().wake_first(queue, string.sub(KEYS[1], 1, -13), key, id, is_shared, free_slots)
     end
 end
 
@@ -203,6 +168,41 @@ local function shorten_fence(i, is_long)
 end
 
 -- include shared/several.lua
+-- What every acquire of readers, and of slots, does. These differ in `kind`:
+--   compare(i, m, value, slot, k)  whether all keys are ours already, whether others have
+--                                  one, and its value; nil and the error where the server does not
+--                                  tell
+--   wait(queue, id, ticket, life, is_held, is_ours, m, k)      as time_to_wait
+--   refuse(i, m, value, current, seen, before, is_held, slot, k)
+--                                  the answer where others have one, or wait
+--   take(i, m, is_ours, value, ttl, fence, least, is_missing, slot, k)
+--                                  takes them, or prolongs what is ours and raises the fences, and
+--                                  notes that
+local function acquire_as(kind, i, m, value, ttl, fence, id, ticket, life, slot, k)
+    local queue = KEYS[2 * count + 1 + i]
+    local least, is_missing = fences_to_exceed(i, m)
+    if not least then
+        return is_missing
+    end
+    local is_ours, is_held, current = kind.compare(i, m, value, slot, k)
+    if is_ours == nil then
+        return is_held
+    end
+    local is_waited_for = is_held and id or has_queues and next(redis.pcall('ZRANGE', queue, 0, 0))
+    local before = is_waited_for and kind.wait(queue, id, ticket, life, is_held, is_ours, m, k) or 0
+    if type(before) == 'table' then
+        return before
+    elseif is_held or not is_ours and before > 0 then
+        local seen = is_missing and 0 or least
+        return kind.refuse(i, m, value, current, seen, before, is_held, slot, k)
+    end
+    local answer = kind.take(i, m, is_ours, value, ttl, fence, least, is_missing, slot, k)
+    if answer == 1 and id and is_waited_for then
+        queues().leave(queue, id, ticket)
+    end
+    return answer
+end
+
 local function readers()
     if not reader_rules then
 -- include shared/readers.lua
@@ -215,13 +215,14 @@ end
 local function slots()
     if not slot_rules then
 -- include shared/slot_requests.lua
-        slot_rules = {acquire = acquire_slot, extend = extend_slot, release = release_slot}
+        slot_rules = {acquire = acquire_slots, extend = extend_slots, release = release_slots,
+                      name = name_slots}
     end
     next_companion = next_companion + 1
     return slot_rules
 end
 
-local verbs = {acquire = 3, await = 6, extend = 3, hold = 3, release = 1, leave = 8}
+local verbs = {acquire = 3, await = 6, extend = 3, hold = 3, release = 1, leave = 8, name = 3}
 local exclusive = {acquire = acquire, extend = extend, release = release}
 
 -- What does a request, how many words follow, whether it gives keys back, and how many keys it is
@@ -232,8 +233,12 @@ local function find_rules(what)
     local words, rules, m = verbs[verb], exclusive, 1
     if suffix == 'share' then
         rules = readers()
-    elseif suffix == 'slot' then
+    elseif suffix == 'slot' or suffix == 'slots' then
         rules, words = slots(), words + 2
+        if suffix == 'slots' then
+            at = at + 1
+            m = tonumber(ARGV[at])
+        end
     elseif suffix == 'all' then
         at = at + 1
         m = tonumber(ARGV[at])
@@ -243,7 +248,7 @@ local function find_rules(what)
     if verb == 'release' or verb == 'leave' then
         return rules.release, words, true, m
     elseif verb ~= 'extend' and verb ~= 'hold' then
-        return rules.acquire, words, false, m
+        return verb == 'name' and rules.name or rules.acquire, words, false, m
     end
     -- The fence lives as long as the key. Only some renewals prolong it, for those to come, too.
     return function(i, _, value, ttl, ...)

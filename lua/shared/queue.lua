@@ -2,10 +2,10 @@
 -- SPDX-License-Identifier: MIT
 --
 -- A sorted set: the score is the ticket, the member "client:number:until", where client:number is
--- the waiter's id, the number after an "r" for one that would share the key, and `until` the ms of
--- this node's clock after which its entry counts as dead. It is advice for order and speed: what
--- the server refuses to write here is left out, and spoils no vote. Where it refuses to read the
--- queue, no waiter passes.
+-- the waiter's id, the number after an "r" for one that would share the key, and before a "/3" for
+-- one that wants three slots at once; `until` is the ms of this node's clock after which its entry
+-- counts as dead. It is advice for order and speed: what the server refuses to write here is left
+-- out, and spoils no vote. Where it refuses to read the queue, no waiter passes.
 local dead_left = 1024  -- so many dead entries one script removes
 local most_readers = 128  -- of those that stand one behind the other, so many are looked at
 
@@ -41,6 +41,11 @@ end
 
 local function is_reader(member)
     return string.find(member, '^[^:]*:r') ~= nil
+end
+
+-- How many slots a waiter wants, by its entry or its id.
+local function wanted_by(member)
+    return tonumber(string.match(member, '^[^:]*:%d+/(%d+)')) or 1
 end
 
 -- The first live entry at that rank, from 0, or behind: its member, its ticket, and for how long
@@ -80,12 +85,12 @@ end
 
 -- For how many ms at least a live waiter may stand before this one; 0 where none does. All waiters
 -- stand before an acquire without an id, which does not wait. A reader (`shares`) goes with other
--- readers, and waits only for writers. So many waiters before it don't count, since there is room
--- for them, too (`passes`). Or the server's error.
-local function time_before_turn(queue, id, ticket, now, shares, passes)
-    passes = passes or 0
+-- readers, and waits only for writers. Those before it don't count as long as there is room for
+-- what they want, too: so many slots (`room`). Or the server's error.
+local function time_before_turn(queue, id, ticket, now, shares, room)
+    room = room or 0
     local behind
-    for rank = 0, shares and most_readers or passes do
+    for rank = 0, shares and most_readers or room do
         local member, before, left = first_in_queue(queue, now, rank)
         if not member then
             return 0
@@ -98,8 +103,8 @@ local function time_before_turn(queue, id, ticket, now, shares, passes)
                 return 0
             end
         end
-        behind = left
-        if rank >= passes and not (shares and is_reader(member)) then
+        behind, room = left, room - wanted_by(member)
+        if room < 0 and not (shares and is_reader(member)) then
             return left
         end
     end
@@ -107,11 +112,12 @@ local function time_before_turn(queue, id, ticket, now, shares, passes)
 end
 
 -- Sends a wake-up to the first waiter, since the key is free, and to those behind it that may
--- share the key with it; to readers alone where the key is shared already; or to as many of the
--- first as there are slots free (`most`). `id` itself gets none. A client that does not listen any
--- more is dead, or will send a request when it listens again: its entry is removed, and the next
--- waiter gets the wake-up.
-local function wake_first(queue, prefix, key, id, is_shared, most)
+-- share the key with it; to readers alone where the key is shared already. Where slots are free, to
+-- the first as far as there is room for what they want: so many slots (`room`). One for which there
+-- is too little keeps it, and those behind wait, too. `id` itself gets none. A client that does not
+-- listen any more is dead, or will send a request when it listens again: its entry is removed, and
+-- the next waiter gets the wake-up.
+local function wake_first(queue, prefix, key, id, is_shared, room)
     local now = node_ms()
     local rank, told = 0, {}
     while rank <= most_readers do
@@ -120,8 +126,9 @@ local function wake_first(queue, prefix, key, id, is_shared, most)
             id and string.sub(member, 1, #id + 1) == id .. ':' then
             return
         end
-        local shares = is_reader(member)
-        if not shares and (is_shared or rank >= most) then
+        local shares, wanted = is_reader(member), wanted_by(member)
+        local left = room or rank == 0 and wanted or 0
+        if not shares and (is_shared or wanted > left) then
             return
         end
         local client = string.match(member, '^[^:]*')
@@ -134,10 +141,10 @@ local function wake_first(queue, prefix, key, id, is_shared, most)
                 return
             end
             dead_left = dead_left - 1
-        elseif not shares and rank + 1 >= most then
+        elseif not shares and wanted == left then
             return
         else
-            rank = rank + 1
+            rank, room = rank + 1, left - wanted
         end
     end
 end

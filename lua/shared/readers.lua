@@ -183,25 +183,26 @@ local function join_readers(i, set, value, ttl_text, fence, least, is_missing, u
     return live_until(KEYS[2 * i], set, ends_ms)
 end
 
-local function compare_readers(current, value)
+local function compare_readers(i, _, value)
+    local current = stored[KEYS[2 * i]]
     return current == marker and place_of(KEYS[next_companion], value),
-        current and current ~= marker
+        current and current ~= marker, current
 end
 
 local function wait_for_writers(queue, id, ticket, life, is_held, is_ours)
     return time_to_wait(queue, id, ticket, life, is_held, not is_ours, true)
 end
 
-local function enter_readers(i, until_ms, value, ttl, fence, least, is_missing)
+local function enter_readers(i, _, until_ms, value, ttl, fence, least, is_missing)
     local enter_set = stored[KEYS[2 * i]] and join_readers or open_readers
     return enter_set(i, KEYS[next_companion], value, ttl, fence, least, is_missing, until_ms, true)
 end
 
-local function refuse(key, current, seen, before, is_held)
+local function refuse(i, _, _, current, seen, before, is_held)
     if not is_held then
         return {3, before, seen}
     end
-    local left_ms = redis.pcall('PTTL', key)
+    local left_ms = redis.pcall('PTTL', KEYS[2 * i])
     if type(left_ms) == 'table' then
         return left_ms
     end
@@ -211,8 +212,8 @@ end
 local shared = {compare = compare_readers, wait = wait_for_writers, refuse = refuse,
                 take = enter_readers}
 
-local function share(i, _, ...)
-    return acquire_as(shared, i, ...)
+local function share(i, m, ...)
+    return acquire_as(shared, i, m, ...)
 end
 
 -- Makes a reader of a writer: the key, which holds its value, is shared from now on. Until the

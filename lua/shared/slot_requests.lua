@@ -1,31 +1,26 @@
--- Requests for one of the slots of a resource; included in general.lua.
+-- Requests for slots of a resource, one or several at once; included in general.lua.
 -- SPDX-License-Identifier: MIT
 -- include shared/slots.lua
 local now_ms = math.floor(node_us() / 1000)
 
 -- Known of each set, so that the script asks the server once where many requests want a slot of one
--- resource: the smallest number of slots that any program has `named`, and the `longest` period; by
--- their text, whether a request of this script names a number, and until when that counts; which of
+-- resource: the `terms` that programs name; by their
+-- text, whether a request of this script names a number, and until when that counts; which of
 -- the first `counted` slots are `taken`, each until when, and how many (`size`); until when the set
 -- lives (`until_ms`).
 -- include shared/known.lua
 
--- Of "5", or of "5/60000".
-local function number_in(k)
-    return tonumber(string.match(k, '^%d+'))
-end
-
 -- How many there are, and the longest period; or the server's error.
 local function count_slots(set, k)
     local of = about(set)
-    if not of.named then
-        local named, longest = named_terms(set, math.huge, now_ms)
-        if type(named) == 'table' then
-            return named
+    if not of.terms then
+        local terms = named_terms(set, now_ms)
+        if terms.err then
+            return terms
         end
-        of.named, of.longest = named, longest
+        of.terms = terms
     end
-    return math.min(of.named, number_in(k)), of.longest
+    return count_by(of.terms, k), of.terms.longest
 end
 
 -- Or nil, and the server's error.
@@ -116,9 +111,18 @@ local function note_count(set, k, until_ms)
         return done
     end
     of[k] = until_ms
-    if of.named then
-        of.named = math.min(of.named, number_in(k))
-        of.longest = math.max(of.longest, tonumber(string.match(k, '/(%d+)')) or 0)
+    local _, period, revision = parts_of(k)
+    if revision > (of.terms and of.terms.revision or revision) then
+        -- Of those that were set with this period only the last one is left.
+        for _, member in ipairs(redis.pcall('ZRANGEBYSCORE', set, '-inf', '(0')) do
+            local _, its, set_at = parts_of(string.sub(member, 3))
+            if its == period and set_at > 0 and set_at < revision then
+                redis.pcall('ZREM', set, member)
+            end
+        end
+    end
+    if of.terms then
+        add_term(of.terms, k)
     end
     keep_set(set, until_ms)
     redis.pcall('ZREMRANGEBYSCORE', set, '0', now_ms)
@@ -144,19 +148,36 @@ local function shorten_count(set, k)
     end
 end
 
-local function compare_slot(current, value, slot, k)
-    local set, is_ours = KEYS[next_companion], current == value
-    local counted = is_ours and number_in(k) or count_slots(set, k)
+-- Of "3", or of "3,7,9".
+local function numbers_in(slots)
+    local all = {}
+    for number in string.gmatch(slots, '%d+') do
+        all[#all + 1] = number
+    end
+    return all
+end
+
+local function compare_slots(i, m, value, numbers, k)
+    local set, holder, are_ours = KEYS[next_companion], nil, true
+    for j = i, i + m - 1 do
+        local current = stored[KEYS[2 * j]]
+        are_ours = are_ours and current == value
+        holder = holder or current and current ~= value and current
+    end
+    local counted = are_ours and parts_of(k) or count_slots(set, k)
     if type(counted) == 'table' then
         return nil, counted
     end
-    local is_held = not is_ours and (current or tonumber(slot) >= counted)
-    return is_ours, is_held
+    local is_held = not are_ours and holder
+    for _, slot in ipairs(not are_ours and numbers or {}) do
+        is_held = is_held or tonumber(slot) >= counted
+    end
+    return are_ours, is_held, holder
 end
 
--- So many of those before it may have the other slots.
-local function wait_for_slot(queue, id, ticket, life, is_held, is_ours, k)
-    if is_ours then
+-- Those before it may have the other slots.
+local function wait_for_slots(queue, id, ticket, life, is_held, are_ours, m, k)
+    if are_ours then
         return 0
     end
     local set = KEYS[next_companion]
@@ -165,85 +186,107 @@ local function wait_for_slot(queue, id, ticket, life, is_held, is_ours, k)
     if failure then
         return failure
     end
-    local passes = math.max(counted - seen_slots.size - 1, 0)
-    return time_to_wait(queue, id, ticket, life, is_held, true, false, passes)
+    local room = math.max(counted - seen_slots.size - m, 0)
+    return time_to_wait(queue, id, ticket, life, is_held, true, false, room)
 end
 
-local function refuse_slot(_, current, seen, before, is_held, slot, k)
-    local set = KEYS[next_companion]
+local function refuse_slots(i, m, value, current, seen, before, _, numbers, k)
+    local set, held = KEYS[next_companion], {}
     local counted = count_slots(set, k)
     local seen_slots, failure = look_at_slots(set, counted)
     if failure then
         return failure
     end
+    for j, slot in ipairs(numbers) do
+        local there = stored[KEYS[2 * (i + j - 1)]]
+        held[slot] = there and there ~= value
+    end
     local taken, size = seen_slots.taken, seen_slots.size
-    local map = map_of_free(taken, counted, is_held and slot)
-    return {6, time_to_first(taken, size, counted, now_ms), string.sub(current or '', 1, 400),
-            seen, before, map, counted}
+    return {6, time_to_first(taken, size, counted, now_ms, m), string.sub(current or '', 1, 400),
+            seen, before, map_of_free(taken, counted, held), counted, about(set).terms.revision}
 end
 
-local function take_slot(i, is_ours, value, ttl, fence, least, is_missing, slot, k)
-    local set, key = KEYS[next_companion], KEYS[2 * i]
-    local answer = take_keys(i, 1, value, ttl, fence, least, is_missing, true)
+local function take_slots(i, m, are_ours, value, ttl, fence, least, is_missing, numbers, k)
+    local set, free = KEYS[next_companion], {}
+    for j = i, i + m - 1 do
+        free[#free + 1] = not stored[KEYS[2 * j]] and KEYS[2 * j] or nil
+    end
+    local answer = take_keys(i, m, value, ttl, fence, least, is_missing, true)
     local failure = answer == 1 and note_count(set, k, now_ms + ttl)
     if failure then
-        if not is_ours then
-            redis.pcall('DEL', key)  -- another program would count more slots than there are
+        -- Another program would count more slots than there are.
+        for _, key in ipairs(free) do
+            redis.pcall('DEL', key)
             stored[key] = false
         end
         return failure
-    elseif answer == 1 then
-        local note = is_ours and note_prolonged or note_taken
+    end
+    for _, slot in ipairs(answer == 1 and numbers or {}) do
+        local note = are_ours and note_prolonged or note_taken
         note(set, slot, now_ms + ttl)
     end
     return answer
 end
 
-local slotted = {compare = compare_slot, wait = wait_for_slot, refuse = refuse_slot,
-                 take = take_slot}
+local slotted = {compare = compare_slots, wait = wait_for_slots, refuse = refuse_slots,
+                 take = take_slots}
 
 -- A quorum that takes a slot for a shorter time than a period that is named would let it be taken
 -- again within that, by nodes that the longer one was never named to: so no node takes one.
-local function acquire_slot(i, _, value, ttl, fence, slot, k, id, ticket, life)
+local function acquire_slots(i, m, value, ttl, fence, slots, k, id, ticket, life)
     local counted, longest = count_slots(KEYS[next_companion], k)
     if type(counted) == 'table' then
         return counted
     elseif tonumber(ttl) < longest then
         return {7, longest}
     end
-    return acquire_as(slotted, i, value, ttl, fence, id, ticket, life, slot, k)
+    return acquire_as(slotted, i, m, value, ttl, fence, id, ticket, life, numbers_in(slots), k)
 end
 
-local function extend_slot(i, _, value, ttl, fence, slot, k)
-    local answer = extend(i, 1, value, ttl, fence)
+local function extend_slots(i, m, value, ttl, fence, slots, k)
+    local answer = extend(i, m, value, ttl, fence)
     local is_done = is_extended(answer)
     local failure = is_done and note_count(KEYS[next_companion], k, now_ms + ttl)
-    if is_done then
+    for _, slot in ipairs(is_done and numbers_in(slots) or {}) do
         note_prolonged(KEYS[next_companion], slot, now_ms + ttl)
     end
     return failure or answer
 end
 
-local function release_slot(i, _, value, slot, k, fence, id, ticket, life, keep, note, is_long)
-    local set = KEYS[next_companion]
-    local failure = note and note ~= '' and revoked().note(KEYS[2 * i + 1], note, value)
-    if failure then
-        return failure
-    end
-    local raises = fence and fence ~= ''
-    local answer, is_free, current = give_back(i, value, true, keep)
-    if is_free then
-        shorten_fence(i, is_long)
-        note_free(set, slot)
-        if is_long and is_long ~= '' then
-            shorten_count(set, k)
+local function release_slots(i, m, value, slots, k, fence, id, ticket, life, keep, note, is_long)
+    local set, last = KEYS[next_companion], i + m - 1
+    for j = i, note and note ~= '' and last or 0 do
+        local failure = revoked().note(KEYS[2 * j + 1], note, value)
+        if failure then
+            return failure
         end
-    elseif answer == 1 then
-        local until_ms = now_ms + math.abs(keep)
-        note_count(set, k, until_ms)
-        note_taken(set, slot, until_ms)
+    end
+    local raises, all, is_any_free, found = fence and fence ~= '', 1, false, nil
+    local numbers = numbers_in(slots)
+    for j = i, last do
+        local answer, is_free, current = give_back(j, value, true, keep)
+        if is_free then
+            shorten_fence(j, is_long)
+            note_free(set, numbers[j - i + 1])
+        elseif answer == 1 then
+            local until_ms = now_ms + math.abs(keep)
+            note_count(set, k, until_ms)
+            note_taken(set, numbers[j - i + 1], until_ms)
+        end
+        is_any_free, found = is_any_free or is_free, found or current
+        all = together(all, raises and raise_fence(j, fence) or answer)
+    end
+    if is_any_free and is_long and is_long ~= '' then
+        shorten_count(set, k)
     end
     local free = has_queues and count_free(set, k) or 0
-    leave_queue_of(i, current, is_free, id, ticket, life, free)
-    return raises and raise_fence(i, fence) or answer
+    leave_queue_of(i, found, is_any_free, id, ticket, life, free)
+    return all
+end
+
+-- Takes no slot. What K says counts for `life` ms, whichever program holds the slots.
+local function name_slots(_, _, _, life, _, _, k)
+    local set = KEYS[next_companion]
+    local counted = count_slots(set, k)
+    return type(counted) == 'table' and counted or note_count(set, k, now_ms + life) or 1
 end

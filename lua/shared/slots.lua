@@ -5,24 +5,53 @@
 -- of them are taken: each one's number, and until when it is, in ms of this node's clock. "k:5" in
 -- it says that somebody names five slots, its score, below zero, until when that counts: where
 -- programs name different numbers the smallest counts. "k:5/60000" says besides that each of them
--- has to stay taken for a minute: the longest such period counts.
+-- has to stay taken for a minute: the longest such period counts. "k:5/60000@17" says that the
+-- number was set at the instant 17: the number that was set last counts, and no other.
 --
 -- Only the key of a slot says which holder has it. The set and the queue are advice: which slot to
 -- request, and when.
--- How many slots there are, by this program and all others, and for how many ms each has to stay
--- taken; or the server's error.
-local function named_terms(set, k, now_ms)
+-- The number, the period and the instant in "5/60000@17"; nil where another program wrote it.
+local function parts_of(k)
+    local number, period, revision = string.match(k, '^(%d+)/?(%d*)@?(%d*)$')
+    return tonumber(number), tonumber(period) or 0, tonumber(revision) or 0
+end
+
+-- What somebody names besides.
+local function add_term(terms, k)
+    local number, period, revision = parts_of(k)
+    if not number then
+        return
+    end
+    terms.longest = math.max(terms.longest, period)
+    if revision == 0 then
+        terms.least = math.min(terms.least, number)
+    elseif revision > terms.revision then
+        terms.revision, terms.newest = revision, number
+    end
+end
+
+-- What all programs name; or the server's error.
+local function named_terms(set, now_ms)
     local named = redis.pcall('ZRANGEBYSCORE', set, '-inf', string.format('(-%.0f', now_ms))
     if named.err then
         return named
     end
-    local longest = 0
+    local terms = {least = math.huge, longest = 0, revision = 0}
     for _, member in ipairs(named) do
-        local number, period = string.match(member, '^k:(%d+)/?(%d*)$')
-        k = math.min(k, tonumber(number) or k)
-        longest = math.max(longest, tonumber(period) or 0)
+        add_term(terms, string.sub(member, 3))
     end
-    return k, longest
+    return terms
+end
+
+-- How many slots there are by those terms and `k`.
+local function count_by(terms, k)
+    local number, _, revision = parts_of(k)
+    if revision > terms.revision then
+        return number
+    elseif terms.revision > 0 then
+        return terms.newest
+    end
+    return math.min(terms.least, number)
 end
 
 -- Until when each taken slot is taken, by its number as a text; and how many are. Or nil, and the
@@ -42,27 +71,29 @@ local function taken_slots(set, k, now_ms)
     return taken, size
 end
 
--- For how many ms no slot is free, where so many of `k` are taken; 0 where one is.
-local function time_to_first(taken, size, k, now_ms)
-    if size < k then
+-- For how many ms no `m` slots are free, where so many of `k` are taken; 0 where they are.
+local function time_to_first(taken, size, k, now_ms, m)
+    local lacking = size + m - k
+    if lacking <= 0 then
         return 0
     end
-    local first
+    local ends = {}
     for _, until_ms in pairs(taken) do
-        first = math.min(first or until_ms, until_ms)
+        ends[#ends + 1] = until_ms
     end
-    return first - now_ms
+    table.sort(ends)
+    return (ends[lacking] or ends[#ends] or now_ms) - now_ms
 end
 
--- One bit for each slot, from the lowest of the first byte on: 1 where it is free. `held`: a slot
--- that is not free, though it may not be among the taken ones.
+-- One bit for each slot, from the lowest of the first byte on: 1 where it is free. `held`: by their
+-- numbers those that are not, though they may not be among the taken ones.
 local function map_of_free(taken, k, held)
     local bytes = {}
     for base = 0, k - 1, 8 do
         local byte = 0
         for bit = 0, math.min(7, k - 1 - base) do
             local slot = string.format('%.0f', base + bit)
-            if not taken[slot] and slot ~= held then
+            if not taken[slot] and not held[slot] then
                 byte = byte + 2 ^ bit
             end
         end

@@ -18,7 +18,7 @@ class Redlock < Formula
 
   def install
     system "cmake", "-S", ".", "-B", "build", "-DREDLOCK_BUILD_TESTS=OFF", "-DREDLOCK_WITH_TESTING=OFF",
-           *std_cmake_args
+           "-DREDLOCK_INSTALL_DOCS=OFF", *std_cmake_args
     system "cmake", "--build", "build"
     system "cmake", "--install", "build"
   end

@@ -16,6 +16,7 @@ stdenv.mkDerivation {
   cmakeFlags = [
     "-DREDLOCK_BUILD_TESTS=OFF"
     "-DREDLOCK_WITH_TESTING=OFF"
+    "-DREDLOCK_INSTALL_DOCS=OFF"
     # Nix passes absolute folders; the files of the package name theirs from their own place.
     "-DCMAKE_INSTALL_LIBDIR=lib"
     "-DCMAKE_INSTALL_INCLUDEDIR=include"

@@ -159,7 +159,8 @@ class Client(Kinds[Lock, Semaphore, Election]):
         text = text_of(out)
         if error or not text:
             raise error or error_of(number, self.process)
-        return {**json.loads(text), "decided": number == 0}
+        state: Dict[str, Any] = json.loads(text)
+        return state
 
     def list(self, prefix: str = "") -> List[str]:
         """What is held and begins with the prefix."""

@@ -29,12 +29,11 @@ class Kinds(Single, Generic[AnyLock, AnySemaphore, AnyElection]):
 
     def reader(self, resource: str, *,
                ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
-               max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
-               margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-               renew: bool = True, note: str = "") -> AnyLock:
+               max_hold: Optional[Seconds] = None, margin: Optional[Seconds] = None,
+               watchdog: Optional[Seconds] = None, renew: bool = True, note: str = "") -> AnyLock:
         """A lock that others may have at once, all of them readers. The rest is as of `lock`."""
         return self._lock((resource,), options_of(
-            ttl, wait, max_hold, min_hold, margin, watchdog, renew, note, shared=True))
+            ttl, wait, max_hold, None, margin, watchdog, renew, note, shared=True))
 
     def writer(self, resource: str, *,
                ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
@@ -45,14 +44,16 @@ class Kinds(Single, Generic[AnyLock, AnySemaphore, AnyElection]):
         return self._lock((resource,), options_of(
             ttl, wait, max_hold, min_hold, margin, watchdog, renew, note))
 
-    def semaphore(self, resource: str, slots: int, *,
+    def semaphore(self, resource: str, slots: int, *, permits: int = 1,
                   ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
                   max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
                   margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
                   renew: bool = True, note: str = "") -> AnySemaphore:
-        """At most so many at once. The rest is as of `lock`."""
+        """At most so many at once. Each takes one, or as many `permits` together, 64 at most, or none. The
+        rest is as of `lock`."""
         return self._semaphore(resource, options_of(
-            ttl, wait, max_hold, min_hold, margin, watchdog, renew, note, slots=count("slots", slots, 1000)))
+            ttl, wait, max_hold, min_hold, margin, watchdog, renew, note, slots=count("slots", slots, 1000),
+            permits=count("permits", permits, min(slots, 64))))
 
     def election(self, name: str, *,
                  ttl: Optional[Seconds] = None, wait: Optional[Seconds] = float("inf"),

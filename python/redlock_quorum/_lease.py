@@ -103,7 +103,7 @@ class Lease(Single):
 
     @property
     def slot(self) -> int:
-        """Which place of a semaphore it holds, from 0."""
+        """Which place of a semaphore it holds, from 0; of several the lowest."""
         return int(self._of_living(library.lease_slot, 0))
 
     @property

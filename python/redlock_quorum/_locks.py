@@ -255,25 +255,30 @@ class RateLimiter(Single):
         if handle:
             free(handle)
 
-    def acquire(self, wait: Seconds = 0) -> None:
-        """Uses one time up, and waits for it for so long. Raises Contended, with `retry_after`."""
-        wait_ms = waiting(wait)
-        error = (_interrupts.beside(lambda cancel: self._use(wait_ms, cancel))
-                 if _interrupts.is_needed(wait_ms) else self._use(wait_ms))
+    def acquire(self, wait: Seconds = 0, cost: int = 1) -> None:
+        """Uses one time up, or `cost` or none (1 to the limit, at most 64), and waits for them for so
+        long. Raises Contended, with `retry_after`."""
+        wait_ms, number = waiting(wait), count("cost", cost, 1000)
+        error = (_interrupts.beside(lambda cancel: self._use(number, wait_ms, cancel))
+                 if _interrupts.is_needed(wait_ms) else self._use(number, wait_ms))
         if error is not None:
             raise error
 
-    def try_acquire(self) -> bool:
-        """Whether one more is allowed now. If it is, it is used up."""
+    def try_acquire(self, cost: int = 1) -> bool:
+        """Whether one more is allowed now, or `cost` more. If so, they are used up."""
         try:
-            self.acquire(0)
+            self.acquire(0, cost)
         except Contended:
             return False
         return True
 
-    def _use(self, wait_ms: int, cancel: Optional[int] = None) -> Optional[Error]:
+    def set_limit(self, limit: int) -> None:
+        """From now on so many, of all programs, until another number is set: up or down."""
+        check(library.limiter_set(self._handle, count("limit", limit, 1000)), self._client.process)
+
+    def _use(self, cost: int, wait_ms: int, cancel: Optional[int] = None) -> Optional[Error]:
         after_ms = c_int64()
-        number = library.limiter_acquire(self._handle, max(0, wait_ms), cancel, byref(after_ms))
+        number = library.limiter_use(self._handle, cost, max(0, wait_ms), cancel, byref(after_ms))
         if number == 0:
             return None
         error = error_of(number, self._client.process)

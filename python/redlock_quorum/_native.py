@@ -27,6 +27,7 @@ class Options(ctypes.Structure):
         ("note", c_char_p),
         ("watchdog_ms", c_int64),
         ("cancel", c_void_p),
+        ("permits", c_uint16),
     ]
 
 
@@ -69,7 +70,8 @@ _FUNCTIONS = {
     "lease_free": (None, c_void_p),
     "lease_detach": (None, c_void_p),
     "limiter_new": (c_int, c_void_p, c_char_p, c_uint16, c_int64, _OUT),
-    "limiter_acquire": (c_int, c_void_p, c_int64, c_void_p, POINTER(c_int64)),
+    "limiter_use": (c_int, c_void_p, c_uint16, c_int64, c_void_p, POINTER(c_int64)),
+    "limiter_set": (c_int, c_void_p, c_uint16),
     "limiter_free": (None, c_void_p),
     "inspect": (c_int, c_void_p, c_char_p, _OUT),
     "list": (c_int, c_void_p, c_char_p, _OUT),

@@ -36,7 +36,8 @@ def count(name: str, value: Any, most: int) -> int:
 def options_of(ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
                max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
                margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-               renew: bool = True, note: str = "", shared: bool = False, slots: int = 0) -> Options:
+               renew: bool = True, note: str = "", shared: bool = False, slots: int = 0,
+               permits: int = 1) -> Options:
     """All that is given is read here: what is wrong is an error of this call."""
     options = Options.from_buffer_copy(_DEFAULTS)
     options.ttl_ms = milliseconds("ttl", ttl)
@@ -46,6 +47,7 @@ def options_of(ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
     options.loss_margin_ms = milliseconds("margin", margin)
     options.watchdog_ms = milliseconds("watchdog", watchdog)
     options.slots = slots
+    options.permits = permits
     if note != "":
         options.note = as_bytes("note", note)
     options.shared = shared

@@ -21,7 +21,7 @@ from . import _client, _lease, _locks
 from ._errors import Contended, LeaseLost, NotHeld, WouldDeadlock, check, error_of
 from ._kinds import Kinds
 from ._native import Options, Single, byref, c_void_p, library
-from ._options import Resources
+from ._options import Resources, count
 from ._times import NO_WAIT, Seconds, waiting
 
 __all__ = ["Client", "Election", "Lease", "Lock", "Lost", "RateLimiter"]
@@ -228,7 +228,7 @@ class Lease(Single):
 
     @property
     def slot(self) -> int:
-        """Which place of a semaphore it holds, from 0."""
+        """Which place of a semaphore it holds, from 0; of several the lowest."""
         return self._sync.slot
 
     @property
@@ -388,12 +388,13 @@ class RateLimiter(Single):
     def __init__(self, sync: _locks.RateLimiter) -> None:
         self._sync = sync
 
-    async def acquire(self, wait: Seconds = 0) -> None:
-        """Uses one time up, and waits for it for so long. Raises Contended, with `retry_after`."""
-        wait_ms = waiting(wait)
+    async def acquire(self, wait: Seconds = 0, cost: int = 1) -> None:
+        """Uses one time up, or `cost` or none (1 to the limit, at most 64), and waits for them for so
+        long. Raises Contended, with `retry_after`."""
+        wait_ms, number = waiting(wait), count("cost", cost, 1000)
         end = time.monotonic() + max(0, wait_ms) / 1000
         while True:
-            error = await _in_thread(lambda: self._sync._use(NO_WAIT))
+            error = await _in_thread(lambda: self._sync._use(number, NO_WAIT))
             if error is None:
                 return
             left = end - time.monotonic()
@@ -401,13 +402,18 @@ class RateLimiter(Single):
                 raise error
             await asyncio.sleep(min(left, max(0.001, error.retry_after)))
 
-    async def try_acquire(self) -> bool:
-        """Whether one more is allowed now. If it is, it is used up."""
+    async def try_acquire(self, cost: int = 1) -> bool:
+        """Whether one more is allowed now, or `cost` more. If so, they are used up."""
         try:
-            await self.acquire()
+            await self.acquire(0, cost)
         except Contended:
             return False
         return True
+
+
+    async def set_limit(self, limit: int) -> None:
+        """From now on so many, of all programs, until another number is set: up or down."""
+        await _in_thread(lambda: self._sync.set_limit(limit))
 
 
 class Election(_locks.Candidate):

@@ -21,8 +21,8 @@ namespace {
 class asio_limit final : public asio_operation<limit_operation, error_code, limit_answer> {
 public:
     asio_limit(std::shared_ptr<client_impl> client, limit_handler h, const limiter_ptr& of,
-               std::optional<std::chrono::milliseconds> wait)
-        : asio_operation(std::move(client), std::move(h), of,
+               std::uint16_t cost, std::optional<std::chrono::milliseconds> wait)
+        : asio_operation(std::move(client), std::move(h), of, cost,
                          wait.value_or(std::chrono::milliseconds(0))),
           has_wait_(wait.has_value()) {}
 
@@ -35,6 +35,17 @@ private:
     time_point read_clock() const override { return clock::now(); }
 
     const bool has_wait_;
+};
+
+class asio_limit_change final : public asio_operation<limit_change, error_code, refusal> {
+public:
+    using asio_operation::asio_operation;
+
+private:
+    void complete(error_code outcome, refusal why) override {
+        why.code = outcome;
+        finish(outcome, std::move(why));
+    }
 };
 
 }  // namespace
@@ -53,25 +64,47 @@ limiter_ptr make_limiter(const impl_ptr& impl, std::string resource, std::uint16
                         period);
 }
 
-void start_limited(const impl_ptr& impl, const limiter_ptr& of,
+void start_limited(const impl_ptr& impl, const limiter_ptr& of, std::uint16_t cost,
                    std::optional<std::chrono::milliseconds> wait, limit_handler handler) {
     if (is_out_of_reach(impl)) {
         const error_code why = errc::client_closed;
         return std::move(handler)(why, limit_answer{.why = {why, {}}});
     }
-    launch<asio_limit>(impl, std::move(handler), of, wait);
+    launch<asio_limit>(impl, std::move(handler), of, cost, wait);
 }
 
-limit_answer ask_limit(blocking_client& client, const limiter_ptr& of,
+limit_answer ask_limit(blocking_client& client, const limiter_ptr& of, std::uint16_t cost,
                        std::chrono::milliseconds wait, std::stop_token stop) {
     limit_answer said;
     said.why.code = blocking_access::run(client, stop, [&](auto slot, const auto& done) {
-        start_limited(blocking_access::impl(client), of, wait,
+        start_limited(blocking_access::impl(client), of, cost, wait,
                       asio::bind_cancellation_slot(slot, [&said, done](error_code ec,
                                                                              limit_answer answer) {
                           said = std::move(answer);
                           done(ec);
                       }));
+    });
+    return said;
+}
+
+void start_limit_change(const impl_ptr& impl, const limiter_ptr& of, std::uint16_t limit,
+                        refusal_handler handler) {
+    if (is_out_of_reach(impl)) {
+        const error_code why = errc::client_closed;
+        return std::move(handler)(why, refusal{why, {}});
+    }
+    launch<asio_limit_change>(impl, std::move(handler), of, limit);
+}
+
+refusal change_limit(blocking_client& client, const limiter_ptr& of, std::uint16_t limit) {
+    refusal said;
+    said.code = blocking_access::run(client, {}, [&](auto slot, const auto& done) {
+        start_limit_change(blocking_access::impl(client), of, limit,
+                           asio::bind_cancellation_slot(slot, [&said, done](error_code ec,
+                                                                            refusal why) {
+                               said = std::move(why);
+                               done(ec);
+                           }));
     });
     return said;
 }

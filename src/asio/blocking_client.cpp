@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "asio/blocking_client.hpp"
 
+#include "asio/performers.hpp"
 #include "value/clock.hpp"
 
 #include <redlock/client.hpp>
@@ -14,9 +15,6 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-
-#include <pthread.h>
-#include <signal.h>
 
 #include <cassert>
 #include <condition_variable>
@@ -81,30 +79,13 @@ private:
     std::shared_ptr<asio::cancellation_signal> signal_;
 };
 
-// A thread that takes no signals: those of the program are for its own threads.
-template <class F>
-std::thread quiet_thread(F body) {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-        std::thread made(std::move(body));
-        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        return made;
-    } catch (...) {
-        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        throw;
-    }
-}
-
 }  // namespace
 
 struct blocking_client::worker {
     explicit worker(client_options how)
         : options(std::move(how)),
           async(context.get_executor(), options),
-          thread(quiet_thread([this] { context.run(); })) {}
+          thread(detail::quiet_thread([this] { context.run(); })) {}
 
     ~worker() {
         assert(!is_this_thread() && "a blocking_client can't be destroyed from its own callbacks");

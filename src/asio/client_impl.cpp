@@ -32,7 +32,7 @@ std::vector<std::shared_ptr<node_files>> files_of(client_options& options) {
     std::vector<std::shared_ptr<node_files>> made(options.nodes.size());
     for (std::size_t i = 0; i < made.size(); ++i) {
         node_options& node = options.nodes[i];
-        if (!node.tls && node.password_file.empty()) continue;
+        if (!node.tls && node.password_file.empty() && !asks_for_password(node)) continue;
         try {
             made[i] = std::make_shared<node_files>(node);
         } catch (const std::invalid_argument& e) {

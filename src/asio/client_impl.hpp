@@ -68,8 +68,7 @@ public:
     /// Other threads read what never changes of them: not `nodes`.
     const client_options& options() const noexcept { return options_; }
 
-    /// From any thread. Discards the message when nothing is taken any more.
-    void put(mail& m) noexcept;
+    void put(mail& m) noexcept override;
     void close() noexcept;
     /// From any thread. Cancels the operations that were put earlier.
     void cancel();

@@ -17,12 +17,14 @@
 #include <boost/asio/strand.hpp>
 
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <fcntl.h>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -104,6 +106,8 @@ public:
     virtual transport_user& user_of(std::size_t index) = 0;
     /// Called after the wire has reported to the connection all that happened at once.
     virtual void end_turn() = 0;
+    /// From any thread. Discards the message when nothing is taken any more; a turn ends with it.
+    virtual void put(mail& m) noexcept = 0;
 
 protected:
     ~wire_owner() = default;
@@ -126,6 +130,23 @@ REDLOCK_EXPORT void use_performers(performer_source* from) noexcept;
 
 /// The system's, on one strand. Throws `std::system_error` where that has no more descriptors.
 std::unique_ptr<alarm_performer> make_system_alarm(const io_strand& on);
+
+/// A thread that takes no signals: those of the program are for its own threads.
+template <class F>
+std::thread quiet_thread(F body) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+        std::thread made(std::move(body));
+        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        return made;
+    } catch (...) {
+        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        throw;
+    }
+}
 
 /// Moves `made` to a number that is no standard stream's: where standard error was closed when the
 /// program started, the program's messages must not go to a node. Returns a negative `made` as it

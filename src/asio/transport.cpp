@@ -29,7 +29,7 @@
 
 namespace redlock::detail {
 
-node_files::node_files(node_options& node) : node_(&node) {
+node_files::node_files(node_options& node) : node_(&node), username_(node.username) {
     const std::string complaint = read_password();
     if (!complaint.empty() && node.password.empty()) {
         throw std::invalid_argument("/" + complaint + ": write the password to it");
@@ -61,6 +61,27 @@ std::string node_files::read_password() {
         return {};
     }
     return "password_file: " + text::printable(node_->password_file) + " " + found.why;
+}
+
+void node_files::ask(const credentials_request& to) const {
+    try {
+        if (!node_->credentials) return run_password_command(node_->password_command, to);
+        node_->credentials(to);
+    } catch (const std::exception& e) {
+        to.fail(whom() + " failed: " + text::printable(e.what()));
+    } catch (...) {
+        to.fail(whom() + " failed");
+    }
+}
+
+std::string node_files::whom() const {
+    return node_->credentials ? "the credentials callback"
+                              : name_of_command(node_->password_command);
+}
+
+void node_files::use(credentials_answer what) {
+    node_->password = std::move(what.password);
+    node_->username = what.username.empty() ? username_ : std::move(what.username);
 }
 
 namespace asio = boost::asio;
@@ -185,6 +206,37 @@ void asio_transport::on_connect(error_code ec) {
         socket_.set_option(asio::ip::tcp::no_delay(true), not_serious);
         socket_.set_option(asio::socket_base::keep_alive(true), not_serious);
     }
+    if (asks_for_password(*node_)) return ask();
+    begin();
+}
+
+// Of a server that is reached, so that no command runs in vain.
+void asio_transport::ask() {
+    const auto now = clock::now();
+    owner_->user_of(index_).on_asking(files_->whom(), now);
+    credentials_user& self = *this;
+    const auto question = std::make_shared<credentials_question>(
+        display_name(*node_), now + connect_timeout_, owner_->keep_alive(), self, generation_);
+    asked_ = question;
+    files_->ask(credentials_request(question));
+}
+
+void asio_transport::on_credentials(std::uint64_t question, credentials_answer what) {
+    if (question != generation_) return;
+    if (!what.why.empty()) {
+        owner_->user_of(index_).on_files(std::move(what.why));
+        return tell_down(errc::no_credentials);
+    }
+    files_->use(std::move(what));
+    begin();
+}
+
+void asio_transport::withdraw() noexcept {
+    if (const auto question = asked_.lock()) question->abandon();
+    asked_.reset();
+}
+
+void asio_transport::begin() {
     is_connected_ = true;
     written_ = 0;
     if (files_) owner_->user_of(index_).on_files(files_->read_again());
@@ -316,6 +368,7 @@ void asio_transport::tell_down(error_code ec) {
 
 void asio_transport::drop() {
     ++generation_;
+    withdraw();
     if (tls_ && is_open_ && !waits_for_room_) {
         tls_->end();
         error_code too_late;
@@ -337,6 +390,7 @@ void asio_transport::drop() {
 // parent's copy of it prevents.
 void asio_transport::abandon() noexcept {
     ++generation_;
+    asked_.reset();
     is_connected_ = false;
     is_open_ = false;
     resolver_.cancel();

@@ -1,7 +1,8 @@
-// A stream to one node over TCP, TLS or a UNIX socket, and the files that opening one reads.
+// A stream to one node over TCP, TLS or a UNIX socket, and what opening one reads or asks for.
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "asio/credentials.hpp"
 #include "asio/performers.hpp"
 #include "asio/tls.hpp"
 #include "client/connection.hpp"
@@ -40,6 +41,13 @@ public:
     /// that is, why, and the remedy; else nothing.
     std::string read_again();
 
+    /// For a node of which `asks_for_password` is true: has the request answered.
+    void ask(const credentials_request& to) const;
+    /// How messages name what answers it.
+    std::string whom() const;
+    /// From now on connections log in with that.
+    void use(credentials_answer what);
+
     /// Null for a node without TLS.
     const std::shared_ptr<tls_setup>& tls() const noexcept { return tls_; }
 
@@ -47,19 +55,28 @@ private:
     std::string read_password();
 
     node_options* node_;
+    const std::string username_;  // as the options have it
     std::shared_ptr<tls_setup> tls_;
 };
 
+/// Whether something has to be run or called for it at each connection.
+inline bool asks_for_password(const node_options& node) noexcept {
+    return !node.password_command.empty() || node.credentials;
+}
+
 /// Runs on one strand. Writes go straight to the socket, once per turn, and wait only where the
 /// socket is full; so a client that closes knows which bytes have left.
-class asio_transport final : public wire_performer {
+class asio_transport final : public wire_performer, private credentials_user {
 public:
     /// Where a name has several addresses, each `open` begins with the next one. Only the last that
     /// it tries may take all that is left of `connect_timeout`.
-    /// `files` is null for a node without a password file and without TLS.
+    /// `files` is null for a node without TLS and without a password that is read or requested.
     asio_transport(io_strand on, std::size_t index, const node_options& node,
                    clock::duration connect_timeout, wire_owner& owner, traffic& counts,
                    std::shared_ptr<node_files> files = nullptr);
+    ~asio_transport() override { withdraw(); }
+    asio_transport(const asio_transport&) = delete;
+    asio_transport& operator=(const asio_transport&) = delete;
 
     void open() override;
     void drop() override;
@@ -78,6 +95,10 @@ private:
     boost::system::error_code open_socket(const endpoint& to);
     void limit_this_address();
     void on_connect(boost::system::error_code ec);
+    void ask();
+    void on_credentials(std::uint64_t question, credentials_answer what) override;
+    void withdraw() noexcept;
+    void begin();
     void await_bytes();
     void on_received(boost::system::error_code ec, std::size_t n);
     bool send(std::string& bytes);
@@ -115,6 +136,7 @@ private:
     bool waits_for_room_ = false;
     std::size_t written_ = 0;          // bytes of what is to be sent that have left
     std::shared_ptr<node_files> files_;
+    std::weak_ptr<credentials_question> asked_;
     std::optional<tls_stream> tls_;
     std::string plain_;                // that was decrypted
     bool carries_plain_ = false;       // what TLS has to send holds bytes of the connection

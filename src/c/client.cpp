@@ -55,6 +55,7 @@ acquire_options as_terms(const redlock_options& given, const acquire_options& de
     if (given.shared != 0) out.mode = lock_mode::shared;
     if (given.no_renew != 0) out.renew = false;
     out.slots = given.slots;
+    out.permits = std::max<std::uint16_t>(given.permits, 1);
     if (given.note != nullptr) out.note = given.note;
     return out;
 }
@@ -373,15 +374,28 @@ int redlock_limiter_new(redlock_client* client, const char* resource, uint16_t l
 
 int redlock_limiter_acquire(redlock_limiter* limiter, int64_t wait_ms, redlock_cancel* cancel,
                             int64_t* retry_after_ms) {
+    return redlock_limiter_use(limiter, 1, wait_ms, cancel, retry_after_ms);
+}
+
+int redlock_limiter_use(redlock_limiter* limiter, uint16_t cost, int64_t wait_ms,
+                        redlock_cancel* cancel, int64_t* retry_after_ms) {
     return c::guarded([&] {
         if (retry_after_ms != nullptr) *retry_after_ms = 0;
         if (limiter == nullptr) return c::refuse("limiter is null");
         const auto wait = detail::waiting_time(std::chrono::milliseconds(wait_ms));
-        limit_answer said =
-            detail::ask_limit(limiter->client->blocking, limiter->limit, wait, c::token_of(cancel));
+        limit_answer said = detail::ask_limit(limiter->client->blocking, limiter->limit, cost,
+                                              wait, c::token_of(cancel));
         if (said) return static_cast<int>(REDLOCK_OK);
         if (retry_after_ms != nullptr) *retry_after_ms = said.retry_after.count();
         return c::fail(std::move(said.why));
+    });
+}
+
+int redlock_limiter_set(redlock_limiter* limiter, uint16_t limit) {
+    return c::guarded([&] {
+        if (limiter == nullptr) return c::refuse("limiter is null");
+        auto why = detail::change_limit(limiter->client->blocking, limiter->limit, limit);
+        return why.code ? c::fail(std::move(why)) : static_cast<int>(REDLOCK_OK);
     });
 }
 

@@ -14,6 +14,8 @@
 #include <redlock/detail/recycling.hpp>
 #include <redlock/detail/waiting_time.hpp>
 
+#include <boost/system/errc.hpp>
+
 #include <algorithm>
 #include <cassert>
 #include <chrono>
@@ -94,8 +96,8 @@ acquire_options bounded(acquire_options options) {
 }  // namespace
 
 acquire_request::acquire_request(std::string resource, const acquire_options& options,
-                                 std::chrono::milliseconds period)
-    : shown_(std::move(resource)), options_(bounded(options)), period_(period) {}
+                                 limit_terms of)
+    : shown_(std::move(resource)), options_(bounded(options)), limit_(of) {}
 
 acquire_request::acquire_request(resource_list resources, const acquire_options& options)
     : several_(std::move(resources).names()),
@@ -194,7 +196,11 @@ void acquire_try::begin(time_point now) {
         left_.also.edit().others = wire::other_keys(prefix, request_->resources());
     }
     left_.slot = slot;
-    left_.slot.period_ms = static_cast<std::uint32_t>(request_->period().count());
+    left_.slot.period_ms = static_cast<std::uint32_t>(request_->limit().period.count());
+    if (const auto all = machine_->all_slots(); !all.empty()) {
+        left_.also.edit().others =
+            wire::slot_keys(prefix, request_->shown(), all.subspan(1), slot.of);
+    }
     fence_.reset();
 }
 
@@ -235,7 +241,7 @@ bool acquire_try::draw_fence(time_point now) {
 void acquire_try::draw_ticket(time_point now) {
     machine_->draw_ticket(client_->tracker.shared_time_us(now));
     if (machine_->ticket() == 0 || !waiter_id_.empty()) return;
-    waiter_id_ = client_->remote.next_id(kind_->is_shared);
+    waiter_id_ = client_->remote.next_id(kind_->is_shared, request_->options().permits);
 }
 
 wire::queue_entry acquire_try::entry(bool is_entered) const noexcept {
@@ -246,7 +252,9 @@ wire::queue_entry acquire_try::entry(bool is_entered) const noexcept {
 
 void acquire_try::write(wire::request& out, bool is_entered, const footprint& left) const {
     const wire::queue_entry at = entry(is_entered);
-    wire::write_acquire(*kind_, out, left.request(machine_->kept_for()),
+    wire::lease_request lease = left.request(machine_->kept_for());
+    lease.revision = request_->limit().revision;
+    wire::write_acquire(*kind_, out, lease,
                         fence_ ? &*fence_ : nullptr, waiter_id_.empty() ? nullptr : &at);
     out.keeps_for = machine_->kept_for();
 }
@@ -278,7 +286,9 @@ footprint acquire_try::remains(const core::acquisition::remains& what) const {
 
 granted_lease acquire_try::take(owner_claims::claim claim, time_point now) {
     const std::chrono::milliseconds min_hold = request_->options().min_hold;
-    wire::lease_proof proof{left_.value, left_.slot, kind_->is_shared, min_hold};
+    const auto slots = machine_->all_slots();
+    wire::lease_proof proof{left_.value, left_.slot, kind_->is_shared, min_hold,
+                            {slots.begin(), slots.end()}};
     static_cast<core::traces&>(left_) = machine_->left();
     if (const node_mask entered = machine_->still_entered(); !entered.empty()) {
         left_.also.edit().place = {waiter_id_, machine_->ticket(), entered};
@@ -295,8 +305,10 @@ static_assert(sizeof(acquire_operation) <= largest_recycled, "each acquire would
 core::outlook outlook_of(const wire::acquire_answer& answer, time_point now) noexcept {
     core::outlook o = core::look_ahead(answer.left, answer.before, now);
     o.is_foreign = answer.is_foreign && answer.blocked == 0;  // of several, alone in the way
+    o.has_vote = core::weigh(answer.answer) != core::choice::unable;
     o.holder = answer.holder;
     o.blocked = answer.blocked;
+    o.slots = answer.slots;
     return o;
 }
 
@@ -461,6 +473,8 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
     // requests.
     if (machine_.completes_quorum(node)) client().admission.answered(*this, sent, now);
     if (j.believes(answer.fence)) machine_.saw(answer.fence);
+    // No client sets a number of slots at an instant that the nodes have not reached.
+    if (!j.is_vote() || !j.believes(answer.revision)) answer.revision = 0;
     if (answer.lacks_fence) {
         client().tracker.reports().report_without_fence(
             node, request_.resources()[answer.which], answer.why.detail);
@@ -471,11 +485,9 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
 // The round is over, and the waiter asleep: it still learns from the answer.
 void acquire_operation::learn_after(std::size_t node, const resp::reply& reply, time_point now) {
     if (const auto o = client().tracker.object(node, try_.sent_at(), now)) {
-        return answered(node, {.free_at = now + o->left}, false, now);
+        return answered(node, {.free_at = now + o->left, .has_vote = false}, now);
     }
-    const auto answer = wire::read_acquire(try_.kind(), reply);
-    const bool has_voted = core::weigh(answer.answer) != core::choice::unable;
-    answered(node, outlook_of(answer, now), has_voted, now);
+    answered(node, outlook_of(wire::read_acquire(try_.kind(), reply), now), now);
 }
 
 // A node that the quorum did not need.
@@ -503,10 +515,27 @@ bool acquire_operation::write_again(std::size_t node, std::uint32_t, wire::reque
 
 void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answer, time_point now) {
     try_.note(node, answer, now);
-    named_period_ = std::max(named_period_, answer.period);
-    carry_out(machine_.cast(node, answer.answer, outlook_of(answer, now),
-                            {answer.free_slots, answer.slots}, now),
-              now);
+    news_.period = std::max(news_.period, answer.period);
+    if (answer.revision > news_.revision && answer.slots > 0) {
+        news_.revision = answer.revision;
+        news_.slots = answer.slots;
+    }
+    const auto next = machine_.cast(node, answer.answer, outlook_of(answer, now),
+                                    {answer.free_slots, answer.slots}, now);
+    if (next.empty()) return pass_by_unreached(now);
+    carry_out(next, now);
+}
+
+// Votes are split, and only nodes that are still being connected could decide. One of them may
+// hang; meanwhile each of those that compete would keep the others from a quorum. What is done for
+// one node may be the end of this, and does the rest.
+void acquire_operation::pass_by_unreached(time_point now) {
+    node_mask unreached;
+    for (const auto& node : client().nodes) unreached.set(node->index(), !node->is_ready());
+    const auto why = boost::system::errc::make_error_code(boost::system::errc::not_connected);
+    if (const auto node = machine_.hangs_on(unreached)) {
+        on_failure(*node, machine_.round(), {vote::unreachable, why, "it is being connected"}, now);
+    }
 }
 
 void acquire_operation::refused(error_code why, time_point now) {

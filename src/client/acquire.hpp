@@ -66,9 +66,7 @@ std::shared_ptr<lease_state> refuse_lease(client_parts& client, requested_lease 
 /// One resource, or several at once, and the options.
 class acquire_request {
 public:
-    /// `period`: of a rate limiter; zero: it is for a lease.
-    acquire_request(std::string resource, const acquire_options& options,
-                    std::chrono::milliseconds period = {});
+    acquire_request(std::string resource, const acquire_options& options, limit_terms of = {});
     acquire_request(resource_list resources, const acquire_options& options);
 
     /// Why nothing may be sent; empty if the request is valid.
@@ -82,7 +80,7 @@ public:
     const wire::lock_kind& kind(const context& shared) const noexcept {
         return shared.kind(options_, keys() > 1);
     }
-    std::chrono::milliseconds period() const noexcept { return period_; }
+    const limit_terms& limit() const noexcept { return limit_; }
     /// How many may hold the resource at once.
     std::size_t places(const context& shared) const noexcept;
     /// The end of the operation, which began at `begun`. The request has no names from then on.
@@ -95,7 +93,7 @@ private:
     std::string shown_;
     std::vector<std::string> several_;  // empty if it is one resource
     acquire_options options_;
-    std::chrono::milliseconds period_{0};
+    limit_terms limit_;
 };
 
 class try_votes {
@@ -198,9 +196,8 @@ private:
 
 class acquire_operation : public remote_waiter, private timer, private core::applicant {
 public:
-    acquire_operation(std::string resource, const acquire_options& options,
-                      std::chrono::milliseconds period = {})
-        : request_(std::move(resource), options, period) {}
+    acquire_operation(std::string resource, const acquire_options& options, limit_terms of = {})
+        : request_(std::move(resource), options, of) {}
     /// All at once.
     acquire_operation(resource_list resources, const acquire_options& options)
         : request_(std::move(resources), options) {}
@@ -217,16 +214,14 @@ public:
     wire::wait_request request(std::size_t key) const final { return try_.query(key); }
     void entered(node_mask nodes) final { machine_.entered(nodes); }
     void queried(node_mask nodes) final { machine_.queried(nodes); }
-    void answered(std::size_t node, const core::outlook& what, bool has_vote,
-                  time_point now) final {
-        carry_out(machine_.answered(node, what, has_vote, now), now);
+    void answered(std::size_t node, const core::outlook& what, time_point now) final {
+        carry_out(machine_.answered(node, what, now), now);
     }
 
 protected:
     /// Exactly once. The state is live without an error; with one it carries the votes.
     virtual void complete(error_code outcome, std::shared_ptr<lease_state> state) = 0;
-    /// The longest period that a node named, since it was longer than the ttl; zero: none did.
-    std::chrono::milliseconds named_period() const noexcept { return named_period_; }
+    const limit_news& news() const noexcept { return news_; }
 
 private:
     using action = core::acquisition::action;
@@ -258,6 +253,7 @@ private:
     void send_round(time_point now);
     void send_to(node_mask nodes, bool is_entered, std::uint32_t round, time_point now);
     void cast(std::size_t node, const wire::acquire_answer& answer, time_point now);
+    void pass_by_unreached(time_point now);
     void granted_too(std::size_t node, const resp::reply& reply);
     void learn_after(std::size_t node, const resp::reply& reply, time_point now);
     void refused(error_code why, time_point now);
@@ -279,7 +275,7 @@ private:
 
     std::uint64_t steps_ = 0;   // of changes of the list, when the present try began
     unsigned asked_again_ = 0;  // since the list changed during a try
-    std::chrono::milliseconds named_period_{0};
+    limit_news news_;
 };
 
 }  // namespace redlock::detail

@@ -44,6 +44,7 @@ void adopt_operation::start(time_point now) {
     // What kind of lease it is the token says.
     options_.mode = lock_mode::exclusive;
     options_.slots = 0;
+    options_.permits = 1;
     options_.min_hold = {};
     options_.owner = {};
     const std::string why = check();
@@ -82,6 +83,11 @@ footprint adopt_operation::traces_of_lease(time_point now) {
                    proof.value,
                    proof.slot};
     if (is_of_several()) left.also.edit().others = wire::other_keys(prefix, known_->resources);
+    if (!proof.slots.empty()) {
+        left.also.edit().others =
+            wire::slot_keys(prefix, known_->resources.front(),
+                            std::span(proof.slots).subspan(1), proof.slot.of);
+    }
     // Commands of the other process were drawn before: a fence that is drawn now is above theirs.
     if (known_->fence != 0) {
         if (const auto fresh = client().tracker.propose(left.highest_fence, now)) {
@@ -102,7 +108,7 @@ void adopt_operation::on_settled(time_point now) {
         votes_[i].node = client().shared.name(i);
         votes_[i].change = client().shared.options().nodes[i].change;
     }
-    count_.emplace(nodes, now, ttl_, client().shared.drift());
+    count_.emplace(client().shared.lists(), now, ttl_, client().shared.drift());
     const node_mask ask = client().tracker.askable();
     wire::request& wire = client().nodes.blank();
     write(wire);
@@ -146,7 +152,7 @@ void adopt_operation::on_reply(std::size_t node, std::uint32_t, const resp::repl
     }
     if (!j.is_vote()) why = j.against->why;
     cast(node, j.is_vote() ? answer.choice : core::choice::unable, why, now);
-    if (answer.is_revoked && !over_) conclude(count_->revoke(), now);
+    if (answer.is_revoked && !over_) deny(now);
 }
 
 void adopt_operation::on_failure(std::size_t node, std::uint32_t, const wire::failure& why,
@@ -163,18 +169,12 @@ void adopt_operation::cast(std::size_t node, core::choice c, const wire::failure
     v.error = why.error;
     v.detail = why.detail;
     v.elapsed = std::chrono::duration_cast<microseconds>(now - count_->sent());
-    conclude(count_->cast(node, c, now, time_point::max()), now);
-}
-
-void adopt_operation::conclude(core::extension::verdict v, time_point now) {
-    switch (v) {
-        case core::extension::verdict::open:
-        case core::extension::verdict::again: return;
-        case core::extension::verdict::extended: return take(now);
-        case core::extension::verdict::failed: break;
+    switch (count_->cast(node, c, now)) {
+        case core::adoption::verdict::open: return;
+        case core::adoption::verdict::held: return take(now);
+        case core::adoption::verdict::gone: return deny(now);
+        case core::adoption::verdict::failed: return end(count_->reason(), nullptr, now);
     }
-    if (count_->reason() == errc::not_held) return deny(now);
-    end(count_->reason(), nullptr, now);
 }
 
 void adopt_operation::deny(time_point now) {

@@ -59,7 +59,6 @@ private:
     footprint traces_of_lease(time_point now);
     void write(wire::request& out) const;
     void cast(std::size_t node, core::choice c, const wire::failure& why, time_point now);
-    void conclude(core::extension::verdict v, time_point now);
     void take(time_point now);
     void deny(time_point now);
     void end(error_code outcome, std::shared_ptr<lease_state> state, time_point now,
@@ -72,7 +71,7 @@ private:
     duration ttl_{};
     time_point begun_{};
     event_ids ids_;
-    std::optional<core::extension> count_;
+    std::optional<core::adoption> count_;
     cast_votes votes_;
     std::shared_ptr<lease_state> adopted_;
     bool over_ = false;

@@ -3,6 +3,7 @@
 #include "client/commit.hpp"
 
 #include "value/options.hpp"
+#include "value/text.hpp"
 #include "wire/record.hpp"
 
 #include <boost/system/errc.hpp>
@@ -60,7 +61,8 @@ bool commit_operation::go_on(time_point now) {
             [[fallthrough]];
         case phase::pauses:
             return ask_who_is_connected(phase::looks, client().nodes.all(), now);
-        case phase::looks: return judge_connected(now) && ask_next_step(now);
+        case phase::looks:
+            return judge_connected(now) && judge_votes(now) && ask_next_step(now);
         case phase::steps:
             if (machine_->now() != step::close || machine_->is_undisturbed()) break;
             is_disturbed_ = false;
@@ -88,13 +90,14 @@ void commit_operation::begin(time_point now) {
     connections_.resize(size);
     failures_.resize(size);
     records_.resize(size);
+    records_until_ = now + longest_for_records;
+    // A new node gets its record first, and is in quarantine then.
+    vote_until_ = records_until_ + client().tracker.whole_quarantine();
     wait_until_ = now + how_.wait;
     see_until_ = now + 2 * between_looks;
     for (const auto& node : client().nodes) node->expect_long_replies();
     client().tracker.take_role(core::record_role::keeps, now);
-    if (!how_.without) return;
-    records_until_ = now + longest_for_records;
-    client().tracker.presume_gone(*how_.without, now);
+    if (how_.without) client().tracker.presume_gone(*how_.without, now);
 }
 
 // A node that answers has no record, and its own will be made.
@@ -174,6 +177,54 @@ bool commit_operation::judge_connected(time_point now) {
     return false;
 }
 
+// Once the new list stands no program gets a lock without a quorum of it. Where that has begun it
+// has to go on.
+bool commit_operation::judge_votes(time_point now) {
+    const node_mask after = client().shared.lists().after();
+    node_mask voting;
+    node_mask coming;
+    std::chrono::milliseconds longest{0};
+    for (const std::size_t i : after) {
+        if (!client().nodes[i].is_ready()) continue;
+        const auto against = client().tracker.object(i, now, now);
+        failures_[i] = against ? against->why : wire::failure();
+        // Of these the steps say more, and close nothing.
+        const bool is_for_steps =
+            against && (against->is_settling || against->why.error == errc::other_set);
+        voting.set(i, !against || is_for_steps);
+        if (voting.contains(i) || against->why.error != errc::in_quarantine) continue;
+        const bool is_empty = client().tracker.lists().of(i) == core::membership::standing::empty;
+        coming.set(i, !is_empty || now < records_until_);
+        longest = std::max(longest, against->left);
+    }
+    const node_lists new_list(after, after);
+    const auto standings = client().tracker.list_standings(now);
+    const bool has_begun = std::any_of(standings.begin(), standings.end(), [](const auto& of) {
+        return of.state == list_state::closed || of.state == list_state::changed;
+    });
+    if (new_list.is_quorum(voting) || has_begun) return true;
+    const bool will_vote = new_list.is_quorum(voting | coming) && now < vote_until_;
+    if (will_vote && !std::exchange(has_said_why_, true)) tell_of_wait(coming, longest);
+    // A node that says nothing for a moment, now or at the next look, does not end the wait.
+    if (will_vote) see_until_ = now + 10 * between_looks;
+    if (will_vote || now + between_looks <= std::max(wait_until_, see_until_)) {
+        return pause(phase::pauses, between_looks, now);
+    }
+    report(now);
+    tell("the new list has no quorum that votes, so no program would get a lock: nothing was "
+         "changed");
+    end(errc::no_quorum);
+    return false;
+}
+
+void commit_operation::tell_of_wait(node_mask nodes, std::chrono::milliseconds longest) const {
+    std::string detail = "the new list has no quorum that votes yet: the commit waits for";
+    for (const std::size_t i : nodes) detail += " " + client().shared.name(i).str();
+    if (longest.count() > 0) detail += ", for " + text::brief(longest);
+    client().shared.emit({.kind = event_kind::node_reported, .error = errc::in_quarantine,
+                          .duration = longest, .detail = detail});
+}
+
 // A closed node counts where it was listed since, and no program is left there that might go on.
 void commit_operation::judge_listed() {
     std::size_t unnamed = 0;
@@ -234,7 +285,8 @@ core::list_step commit_operation::step_for(std::size_t node) const {
         default: out.what = kind::read;
     }
     out.ballot = machine_->ballot();
-    out.settle_us = client().tracker.whole_quarantine_us();
+    const auto settle = client().tracker.whole_quarantine();
+    out.settle_us = std::chrono::ceil<std::chrono::microseconds>(settle).count();
     if (out.to.set == sets.after) out.to.names = wire::set_names_after(options);
     if (out.to.set == sets.old) out.to.names = wire::set_names(options);
     out.quarantine = machine_->quarantine();

@@ -17,7 +17,8 @@
 
 namespace redlock::detail {
 
-/// Looks first which programs are connected; then asks the nodes what `core::list_commit` says.
+/// Looks first which programs are connected, and waits until a quorum of the new list votes: where
+/// none will, nothing is closed. Then asks the nodes what `core::list_commit` says.
 /// Behind the close of a node it lists the connections again, and once more after the time in which
 /// a program connects again; those of programs with another list it ends: they have to look at the
 /// set again.
@@ -57,6 +58,8 @@ private:
     bool ask_who_is_connected(phase to_be, node_mask nodes, time_point now);
     bool pause(phase until, duration for_so_long, time_point now);
     bool judge_connected(time_point now);
+    bool judge_votes(time_point now);
+    void tell_of_wait(node_mask nodes, std::chrono::milliseconds longest) const;
     void read_connections(std::size_t node, const resp::reply& reply, time_point now);
     void judge_listed();
     std::string place_of(const wire::connected& one, std::size_t node) const;
@@ -73,6 +76,7 @@ private:
     std::vector<wire::connections> connections_;  // on each node, as last listed
     node_mask unseen_;     // where they could not be listed
     node_mask forbidden_;  // of those, for want of a right
+    bool has_said_why_ = false;  // it waits for votes
     bool is_disturbed_ = false;  // behind a close there was a program, or it could not be seen
     std::vector<wire::failure> failures_;
     std::vector<std::optional<wire::record_exchange>> records_;  // of this step
@@ -80,6 +84,7 @@ private:
     time_point wait_until_{};
     time_point records_until_{};
     time_point see_until_{};
+    time_point vote_until_{};
     phase phase_ = phase::begins;
 };
 

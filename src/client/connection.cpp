@@ -34,12 +34,28 @@ void connection::start(time_point now) {
     if (link_.start(now) == action::open) open(now);
 }
 
+// The node is not silent meanwhile, but it has no more time in all for that.
+void connection::on_asking(std::string whom, time_point now) {
+    asked_ = std::move(whom);
+    asked_at_ = now;
+    link_.answered(now);
+}
+
+// What that took says nothing of the node.
+void connection::end_asking(time_point now) noexcept {
+    if (asked_.empty()) return;
+    asked_.clear();
+    opening_since_ += now - asked_at_;
+}
+
 void connection::on_reached(time_point now) {
+    end_asking(now);
     is_reached_ = true;
     link_.answered(now);
 }
 
 void connection::on_open(time_point now) {
+    end_asking(now);
     link_.opened(now);
     connecting_took_ = now - opening_since_;
     parser_.reset();
@@ -122,9 +138,18 @@ void connection::on_link_time(time_point now) {
     switch (link_.on_time(now)) {
         case action::none: break;
         case action::give_up:
-            return give_up({vote::timed_out, errc::timed_out, tell_of_distance(now)}, true, now);
+            return give_up(tell_of_silence(now), true, now);
         case action::open: open(now); break;
     }
+}
+
+wire::failure connection::tell_of_silence(time_point now) const {
+    if (asked_.empty()) return {vote::timed_out, errc::timed_out, tell_of_distance(now)};
+    const auto limit = options_->connect_timeout.count();
+    return {vote::unreachable, errc::no_credentials,
+            asked_ + " gave no password within connect_timeout_ms, which is " +
+                std::to_string(limit) + ": have it answer sooner, or set that to " +
+                std::to_string(2 * limit) + " or more"};
 }
 
 // One that is near and hangs answers no sooner with more time: only where what was measured is long
@@ -157,6 +182,7 @@ void connection::open(time_point now) {
     is_reached_ = false;
     has_bytes_ = false;
     files_complaint_.clear();
+    asked_.clear();
     wire_->open();
 }
 
@@ -201,6 +227,10 @@ std::uint64_t number(std::string_view text) noexcept {
     return std::from_chars(text.data(), end, value).ptr == end ? value : 0;
 }
 
+std::uint64_t major_version(std::string_view text) noexcept {
+    return number(text.substr(0, text.find('.')));
+}
+
 // A replica that became a master may lack what its old master had granted last.
 bool was_replica(std::string_view info) {
     const std::string_view before = wire::field(info, "master_replid2");
@@ -235,6 +265,7 @@ std::string_view handshake::command_of(step what) noexcept {
         case step::time: return "time";
         case step::find: return "script|exists";
         case step::load: return "script|load";
+        case step::delifeq: return "delifeq";
         case step::record: return "get +set +time";  // of its script: older servers name none
     }
     return {};
@@ -278,7 +309,7 @@ void handshake::begin(std::string& out, std::string_view files_complaint) {
     answered_ = 0;
     scripts_ = {};
     record_.reset();
-    may_be_durable_ = false;
+    may_be_durable_ = is_of_valkey_9_ = false;
     result_ = {};
     result_.files_complaint = files_complaint;
     why_ = {};
@@ -302,6 +333,11 @@ void handshake::ask_more(std::string& out, const core::record_terms& known) {
     if (!record_) {
         for (const std::size_t i : scripts_.missing()) {
             say(out, step::load, {"SCRIPT", "LOAD", resp::all_scripts()[i].text});
+        }
+        // The server may have it by another name, or forbid it to this user: a release that finds
+        // that out would go out again behind the next acquire.
+        if (wants_delifeq()) {
+            say(out, step::delifeq, {"DELIFEQ", wire::record_key(client_->key_prefix), "-"});
         }
         if (!wants_record()) return;
         core::record_terms terms = known;
@@ -339,7 +375,8 @@ handshake::outcome handshake::on_reply(const resp::reply& reply) {
     const outcome verdict =
         reply.type() == resp::reply_type::error ? on_error(at, reply) : on_answer(at, reply);
     if (verdict != outcome::more || answered_ < said_.size()) return verdict;
-    const bool wants_more = at == step::find && (scripts_.lacks_any() || wants_record());
+    const bool wants_more =
+        at == step::find && (scripts_.lacks_any() || wants_record() || wants_delifeq());
     return wants_more ? outcome::ask_more : outcome::done;
 }
 
@@ -382,6 +419,7 @@ handshake::outcome handshake::on_error(step at, const resp::reply& reply) {
         case step::load:
             return fail(cause.error == errc::missing_right ? errc::script_rejected : cause.error,
                         "SCRIPT LOAD: " + cause.detail);
+        case step::delifeq: break;
         case step::record:
             if (is_flushed(reply)) return outcome::ask_more;
             if (!is_guarded(*client_)) break;
@@ -402,6 +440,7 @@ handshake::outcome handshake::on_answer(step at, const resp::reply& reply) {
                                               "master itself that it watches");
             }
             read_replication(reply.text(), result_.server);
+            is_of_valkey_9_ = major_version(wire::field(reply.text(), "valkey_version")) >= 9;
             // A replica's files may be started at its address, and lack the last writes.
             may_be_durable_ = !was_replica(reply.text()) && !result_.server.has_replicas;
             result_.server.is_durable = may_be_durable_ && has_settled_log(reply.text());
@@ -435,6 +474,9 @@ handshake::outcome handshake::on_answer(step at, const resp::reply& reply) {
                 return fail(errc::script_rejected,
                             "the node knows a script by another SHA1 than we do");
             }
+            break;
+        case step::delifeq:
+            result_.has_delifeq = reply.type() == resp::reply_type::integer;
             break;
         case step::record: {
             if (record_->read(reply)) return outcome::ask_more;

@@ -44,6 +44,8 @@ public:
     /// The files of the node's password and certificates were read again, before anything is sent;
     /// `complaint` says which of them can't be used, why, and the remedy.
     virtual void on_files(std::string complaint) = 0;
+    /// The server is reached, and something of the program has to give the password: `whom`.
+    virtual void on_asking(std::string whom, time_point now) = 0;
     /// The server is reached, and TLS begins.
     virtual void on_reached(time_point now) = 0;
     virtual void on_open(time_point now) = 0;
@@ -73,6 +75,7 @@ protected:
 class connection : public transport_user {
 public:
     void on_files(std::string complaint) override { files_complaint_ = std::move(complaint); }
+    void on_asking(std::string whom, time_point now) override;
     void on_reached(time_point now) override;
     void on_open(time_point now) override;
     void on_bytes(std::string_view bytes, time_point now) override;
@@ -150,6 +153,8 @@ private:
     void open(time_point now);
     void hang_up();
     bool has_tls() const noexcept;
+    void end_asking(time_point now) noexcept;
+    wire::failure tell_of_silence(time_point now) const;
     std::string tell_of_bytes(std::string_view first) const;
     std::string tell_of_distance(time_point now) const;
 
@@ -164,6 +169,8 @@ private:
     duration connecting_took_{};  // zero as long as it is under way
     std::string outgoing_;
     std::string files_complaint_;
+    std::string asked_;         // what has to give the password; empty: nothing is to
+    time_point asked_at_{};
     time_point last_bytes_{};
     bool was_ready_ = false;    // any connection of it
     bool is_reached_ = false;   // TLS may still be negotiated
@@ -197,6 +204,7 @@ struct greeting {
     core::server_facts server;
     server_settings settings;
     std::optional<std::int64_t> time_us;
+    bool has_delifeq = false;  ///< And this user may use it. Known where `fencing` is off.
     core::record_facts record;  ///< Of a master, where `fencing` is on.
     std::string files_complaint;  ///< See `connection::on_files`.
 };
@@ -206,8 +214,9 @@ void read_replication(std::string_view info, core::server_facts& to);
 
 /// AUTH, SELECT, CLIENT SETNAME, INFO, CONFIG GET, TIME and SCRIPT EXISTS leave in one write and
 /// are answered in order. A second write has what needs these answers: SCRIPT LOAD of the scripts
-/// that the node lacks, and, on a master and where `fencing` is on, record.lua. A third one
-/// replaces the record where it has to be another, as after a restart.
+/// that the node lacks, and, on a master and where `fencing` is on, record.lua; where it is off and
+/// the server is of Valkey 9 or newer, a DELIFEQ that deletes nothing. A third one replaces the
+/// record where it has to be another, as after a restart.
 class handshake {
 public:
     enum class outcome : std::uint8_t {
@@ -240,6 +249,7 @@ private:
         time,
         find,  // the scripts
         load,
+        delifeq,
         record
     };
 
@@ -248,6 +258,7 @@ private:
     outcome on_error(step at, const resp::reply& reply);
     outcome on_answer(step at, const resp::reply& reply);
     bool wants_record() const noexcept;
+    bool wants_delifeq() const noexcept { return !client_->fencing && is_of_valkey_9_; }
     bool is_durable_by_word() const noexcept { return may_be_durable_ && node_->durable == true; }
     void note_missing(const resp::reply& found);
     bool is_flushed(const resp::reply& reply);
@@ -259,6 +270,7 @@ private:
     const client_options* client_;
     std::vector<step> said_;    // in this order it is answered
     std::size_t answered_ = 0;  // of these
+    bool is_of_valkey_9_ = false;  // or newer
     bool may_be_durable_ = false;  // by INFO it neither has replicas nor was one
     core::script_search scripts_;
     std::optional<wire::record_exchange> record_;

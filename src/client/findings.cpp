@@ -117,6 +117,7 @@ wire::acquire_answer judgement::weigh(wire::acquire_answer answer) const {
     answer.answer = against->why.answer;
     answer.why = against->why;
     answer.left = against->left;
+    answer.slots = 0;
     return answer;
 }
 
@@ -411,6 +412,9 @@ node_finding about_silence(const wire::failure& why, const std::string& key_pref
                                 : found + ": " + wire::remedy_for(why.detail, key_prefix)};
     }
     if (why.error == errc::auth_failed) return finding_of(auth_failed, found);
+    if (why.error == errc::no_credentials) {  // which is longer than what servers say
+        return {auth_failed, severity::error, why.error.message() + ": " + why.detail};
+    }
     const auto says = [&found](std::string_view what) { return found.find(what) != found.npos; };
     const bool says_what_to_do =
         says("redis://") || says("rediss://") || says("name the ") || says("delete its key ") ||

@@ -262,7 +262,11 @@ void held_lease::lose(time_point now) {
     shared_->emit(lost);
     if (why == loss::taken) keeper_->free_line(*this);
     // The keys stay while the holder winds up: nobody else may enter before it is done, or the
-    // validity is over.
+    // validity is over. But another program may have entered before a lease was taken, and by the
+    // token a third one would go on with it.
+    if (why == loss::taken && !left_behind().ends_with_validity()) {
+        keeper_->release_in_background(left_behind(), false, now);
+    }
     rearm();
     tell(why, errc::lost, now);
 }
@@ -373,6 +377,10 @@ owner_id lease::owner() const noexcept { return state_ ? state_->owner : owner_i
 std::uint64_t lease::fence() const noexcept { return state_ ? state_->fence : 0; }
 
 std::uint16_t lease::slot() const noexcept { return state_ ? state_->proof.slot.number : 0; }
+std::span<const std::uint16_t> lease::slots() const noexcept {
+    if (!state_ || state_->proof.slot.of == 0) return {};
+    return state_->proof.all_slots();
+}
 
 std::string lease::token() const {
     return state_ ? state_->token() : "";

@@ -4,6 +4,7 @@
 
 #include "client/acquire.hpp"
 #include "client/survey.hpp"
+#include "wire/lock.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -12,11 +13,12 @@ namespace redlock::detail {
 
 using verdict = core::rate_limit::verdict;
 
-/// An acquire of one slot. It keeps its call alive until the answer.
+/// An acquire of as many slots as it costs. It keeps its call alive until the answer.
 class limit_operation::question final : public acquire_operation {
 public:
     question(limit_operation& of, const acquire_options& options)
-        : acquire_operation(of.of_->resource, options, of.of_->calls.period()), of_(&of) {}
+        : acquire_operation(of.of_->resource, options, of.of_->calls.terms()),
+          of_(&of) {}
     bool has_caller() const noexcept override { return false; }  // the call has
     void discard() noexcept override { of_.reset(); }
 
@@ -24,7 +26,7 @@ private:
     void complete(error_code outcome, std::shared_ptr<lease_state> state) override {
         assert(of_ && state);
         const auto of = std::exchange(of_, nullptr);
-        of->answered(outcome, *state, named_period());
+        of->answered(outcome, *state, news());
     }
 
     boost::intrusive_ptr<limit_operation> of_;
@@ -32,7 +34,8 @@ private:
 
 void limit_operation::start(time_point now) {
     assert(!is_over_ && !asks_);
-    switch (of_->calls.begin(*this, wait_, now)) {
+    if (is_too_dear(now)) return;
+    switch (of_->calls.begin(*this, cost_, wait_, now)) {
         case core::rate_limit::start::ask: return on_turn(now);
         case core::rate_limit::start::stand_aside:
             return end_unasked("others wait for this limit", now);
@@ -40,9 +43,17 @@ void limit_operation::start(time_point now) {
     }
 }
 
+bool limit_operation::is_too_dear(time_point now) {
+    auto why = of_->calls.why_no_cost(cost_);
+    if (why.empty()) return false;
+    end({.why = {errc::invalid_argument, {}, std::move(why)}}, now);
+    return true;
+}
+
 void limit_operation::on_turn(time_point now) {
     assert(!is_over_ && asks_ == nullptr);
     timer::cancel();
+    if (is_too_dear(now)) return;  // the number may have been set while it waited
     asks_ = new question(*this, of_->calls.request(*this, now));
     client().host.begin(asks_, now);
 }
@@ -61,11 +72,11 @@ void limit_operation::on_due(time_point now) {
 }
 
 void limit_operation::answered(error_code outcome, lease_state& said,
-                               std::chrono::milliseconds named) {
+                               const limit_news& news) {
     assert(!is_over_ && asks_);
     asks_.reset();
     const time_point now = read_clock();
-    of_->calls.named(named, now);
+    of_->calls.learn(news, now);
     if (outcome) return refused(outcome, said, now);
     switch (of_->calls.granted(*this, said.valid_until(), now)) {
         case verdict::allowed:
@@ -118,12 +129,72 @@ void limit_operation::end(limit_answer answer, time_point now) {
     timer::cancel();
     of_->calls.leave(*this);
     client().host.finished(*this);
-    if (answer.why == errc::contended) answer.retry_after = of_->calls.retry_after(now);
+    if (answer.why == errc::contended) answer.retry_after = of_->calls.retry_after(*this, now);
     if (answer.allowed)
         of_->calls.admit(now);
     else
         of_->calls.look_again(now);
     complete(std::move(answer));
+}
+
+error_code limit_change::check() {
+    const client_options& all = client().shared.options();
+    auto why = core::why_no_limit(all, of_->resource, limit_, of_->calls.terms().period);
+    if (why.empty()) return {};
+    result_.detail = std::move(why);
+    return errc::invalid_argument;
+}
+
+bool limit_change::go_on(time_point now) {
+    const auto all = client().nodes.all();
+    if (revision_ != 0) {
+        node_mask taken;
+        for (const std::size_t i : all) taken.set(i, result_.votes[i].answer == vote::granted);
+        of_->calls.admit(now);
+        end(client().shared.lists().is_quorum(taken) ? error_code() : errc::no_quorum);
+        return false;
+    }
+    const auto now_us = client().tracker.shared_time_us(now);
+    if (!now_us) {
+        result_.detail = "too few nodes answer to tell their time";
+        end(errc::no_quorum);
+        return false;
+    }
+    revision_ = of_->calls.set(limit_, std::max<std::int64_t>(*now_us, 0));
+    sent_at_ = now;
+    result_.votes.resize(client().shared.size());
+    const node_mask asked = client().tracker.askable();
+    for (const std::size_t i : all - asked) {
+        if (const auto o = client().tracker.object(i, now, now)) failed(i, 0, o->why, now);
+    }
+    wire::request& wire = client().nodes.blank();
+    write(wire);
+    ask(0, wire, asked, now);
+    return true;
+}
+
+void limit_change::write(wire::request& out) const {
+    const std::string& prefix = client().shared.options().key_prefix;
+    const slot_number slot{0, limit_};  // which period counts, only the calls name
+    const auto key = wire::lock_key(prefix, of_->resource, slot);
+    const wire::fence_terms none{0, prefix};
+    wire::append_lease(wire::slot_lock, out, "name",
+                       {key, "-", core::rate_limit::set_for, slot, {}, revision_}, &none);
+}
+
+void limit_change::read(std::size_t node, std::uint32_t, const resp::reply& reply,
+                        time_point now) {
+    const judgement j = client().tracker.judge(node, sent_at_, wire::read_signs(reply), now);
+    note(node, j.weigh(wire::read_acquire(wire::slot_lock, reply)), now);
+}
+
+void limit_change::note(std::size_t node, const wire::acquire_answer& answer, time_point now) {
+    node_vote& v = result_.votes[node];
+    v.node = client().shared.name(node);
+    v.answer = answer.answer;
+    v.error = answer.why.error;
+    v.detail = answer.why.detail;
+    v.elapsed = std::chrono::duration_cast<std::chrono::microseconds>(now - sent_at_);
 }
 
 }  // namespace redlock::detail

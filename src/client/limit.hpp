@@ -5,12 +5,16 @@
 #include "client/call.hpp"
 #include "client/context.hpp"
 #include "client/lease.hpp"
+#include "client/survey.hpp"
 #include "core/limit.hpp"
+#include "wire/lock.hpp"
+#include "wire/request.hpp"
 
 #include <redlock/limit_answer.hpp>
 
 #include <cassert>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,11 +34,12 @@ struct limiter {
     core::rate_limit calls;
 };
 
-/// Each time that it asks the nodes it begins an acquire of a slot, which is then left to run out.
+/// Each time that it asks the nodes it begins an acquire of slots, which are then left to run out.
 class limit_operation : public operation, private timer, private core::limited {
 public:
-    limit_operation(std::shared_ptr<limiter> of, std::chrono::milliseconds wait)
-        : of_(std::move(of)), wait_(wait) {
+    limit_operation(std::shared_ptr<limiter> of, std::uint16_t cost,
+                    std::chrono::milliseconds wait)
+        : of_(std::move(of)), wait_(wait), cost_(cost) {
         assert(of_);
     }
     void start(time_point now) final;
@@ -52,8 +57,9 @@ private:
     void on_turn(time_point now) final;
     void on_rest(time_point until) final;
     void on_due(time_point now) final;
-    /// `named`: a period that a node named.
-    void answered(error_code outcome, lease_state& said, std::chrono::milliseconds named);
+    void answered(error_code outcome, lease_state& said, const limit_news& news);
+    /// It ends where nothing can cost what it does.
+    bool is_too_dear(time_point now);
     void refused(error_code why, const lease_state& said, time_point now);
     /// Until its deadline, or the instant at which the line tells it to look again.
     void stand_in_line(time_point now);
@@ -67,9 +73,38 @@ private:
 
     const std::shared_ptr<limiter> of_;
     const std::chrono::milliseconds wait_;
+    const std::uint16_t cost_;
     refusal last_;           // what the nodes answered last; none before they refused
     operation_ptr asks_;     // the nodes, in its turn; null while it is in line, or over
     bool is_over_ = false;
+};
+
+/// Sets how many are allowed, of all programs. A quorum has to take it.
+class limit_change : public node_survey<refusal> {
+public:
+    limit_change(std::shared_ptr<limiter> of, std::uint16_t limit)
+        : of_(std::move(of)), limit_(limit) {
+        assert(of_);
+    }
+
+private:
+    error_code check() final;
+    bool go_on(time_point now) final;
+    void read(std::size_t node, std::uint32_t, const resp::reply& reply, time_point now) final;
+    void failed(std::size_t node, std::uint32_t, const wire::failure& why, time_point now) final {
+        note(node, {.answer = why.answer, .why = why}, now);
+    }
+    bool write_again(std::size_t, std::uint32_t, wire::request& out, time_point) const final {
+        write(out);
+        return true;
+    }
+    void write(wire::request& out) const;
+    void note(std::size_t node, const wire::acquire_answer& answer, time_point now);
+
+    const std::shared_ptr<limiter> of_;
+    const std::uint16_t limit_;
+    std::uint64_t revision_ = 0;  // 0: nothing is sent yet
+    time_point sent_at_{};
 };
 
 }  // namespace redlock::detail

@@ -85,10 +85,7 @@ public:
     const core::membership& lists() const noexcept { return knowledge_.lists(); }
     /// How each node stands in a change of the list.
     std::vector<list_standing> list_standings(time_point now) const;
-    std::int64_t whole_quarantine_us() const noexcept {
-        return std::chrono::ceil<std::chrono::microseconds>(knowledge_.votes().whole_quarantine())
-            .count();
-    }
+    duration whole_quarantine() const noexcept { return knowledge_.votes().whole_quarantine(); }
 
     /// Fewer than a quorum of clocks is known.
     bool lacks_node_time() const noexcept { return !knowledge_.clocks().follows_quorum(); }

@@ -81,7 +81,7 @@ private:
                     is_whole = false;
             }
             all.is_foreign = all.is_foreign && all.blocked == 0;  // alone in the way
-            if (is_whole && waiter.is_asleep()) waiter.answered(node, all, true, now);
+            if (is_whole && waiter.is_asleep()) waiter.answered(node, all, now);
         }
     }
     // It needs all its keys.
@@ -92,6 +92,7 @@ private:
         all.free_at = std::max(all.free_at, is_endless ? time_point::max() : now + said.left);
         all.first_at = std::max(all.first_at, now + said.before);
         all.is_foreign = all.is_foreign || said.is_foreign;
+        all.slots = said.slots;
         // No wake-up will tell of a key that another library gives back.
         if (said.left != 0ms && !said.is_foreign) all.blocked |= core::blocked_keys::keys(1) << key;
     }
@@ -103,7 +104,8 @@ private:
     // has to find out, and must not block the others.
     void tell_all(std::size_t node, time_point may_vote_at, time_point now) const {
         for (const auto& waiter : about_) {
-            if (waiter->is_asleep()) waiter->answered(node, {.free_at = may_vote_at}, false, now);
+            if (!waiter->is_asleep()) continue;
+            waiter->answered(node, {.free_at = may_vote_at, .has_vote = false}, now);
         }
     }
     bool is_wanted(std::uint32_t) const noexcept override { return true; }
@@ -129,8 +131,9 @@ private:
 };
 
 // The form is known to shared/queue.lua.
-std::string remote_queue::next_id(bool shares) {
-    return std::string(shared_->client_id()) + (shares ? ":r" : ":") + std::to_string(++last_id_);
+std::string remote_queue::next_id(bool shares, std::uint16_t permits) {
+    return std::string(shared_->client_id()) + (shares ? ":r" : ":") + std::to_string(++last_id_) +
+           (permits > 1 ? '/' + std::to_string(permits) : "");
 }
 
 bool remote_queue::listen(time_point now) {

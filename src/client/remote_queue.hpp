@@ -38,8 +38,7 @@ public:
     /// far.
     virtual void queried(node_mask nodes) = 0;
     /// When the node would grant the key; or when it will have a vote, if it has none.
-    virtual void answered(std::size_t node, const core::outlook& what, bool has_vote,
-                          time_point now) = 0;
+    virtual void answered(std::size_t node, const core::outlook& what, time_point now) = 0;
 };
 
 using remote_waiter_ptr = boost::intrusive_ptr<remote_waiter>;
@@ -57,8 +56,9 @@ public:
     remote_queue(const remote_queue&) = delete;
     remote_queue& operator=(const remote_queue&) = delete;
 
-    /// The id for a waiter that the nodes enter in their queues; `shares`: it would share the key.
-    std::string next_id(bool shares);
+    /// The id for a waiter that the nodes enter in their queues; `shares`: it would share the key;
+    /// `permits`: it wants so many slots.
+    std::string next_id(bool shares, std::uint16_t permits);
     /// How long a node keeps a waiter in its queue without another query for it.
     duration entry_life() const noexcept { return asleep_.entry_life(wire::longest_entry_life); }
     /// The nodes on which a wake-up would arrive: only there may a waiter be entered.

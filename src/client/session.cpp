@@ -97,9 +97,10 @@ std::optional<wire::failure> session::refuse(const wire::request& text) const {
 void session::send(entry item, const wire::request& text, time_point now) {
     assert(item.what && is_ready());
     was_asked_ = true;
-    if (text.is_command()) {
+    const bool takes_command = has_delifeq_ && !text.command.empty();
+    if (text.is_command() || takes_command) {
         end_turn();
-        outgoing().append(text.words);
+        outgoing().append(takes_command ? text.command : text.words);
         counts_->commands.add();
     } else {
         if (!batch_.has_room_for(text)) end_turn();
@@ -186,6 +187,7 @@ void session::on_ready(time_point now) {
     greeted(now);
     counts_->connects.add();
     set_record(handshake_.result().record);
+    has_delifeq_ = handshake_.result().has_delifeq;
     clock_ahead_us_.reset();  // it may be another machine now: the owner sets it again
     owner_->on_greeted(index(), handshake_.result(), greeted_from_, now);
     // What is owed goes before everything that was submitted since.
@@ -231,6 +233,8 @@ void session::on_reply(const resp::reply& reply, time_point now) {
             {vote::unreachable, errc::protocol_error, "a reply to nothing that was asked"}, true,
             now);
     }
+    // The login is no longer worth anything: the next connection has one of its own.
+    if (reply.is_error("NOAUTH")) return give_up(wire::read_failure(reply), true, now);
     last_answer_ = now;
     counts_->nodes[index()].round_trip.add(now - pipeline_.waiting_since());
     const std::size_t requests = pipeline_.front().requests;

@@ -175,6 +175,7 @@ private:
     std::string epoch_;  // that requests name; empty: they name none
     core::keep_limit keep_limit_;
     std::optional<std::int64_t> clock_ahead_us_;
+    bool has_delifeq_ = false;
     bool was_asked_ = false;
     std::size_t unwritten_ = 0;  // at the end of the pipeline, that can't be answered yet
     wire::failure last_failure_;  // of the latest connection that ended

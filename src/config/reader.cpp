@@ -27,8 +27,8 @@ constexpr std::string_view top_names[] = {
     "cluster_after", "fencing",     "restart_guard", "defaults"};
 constexpr std::string_view node_names[] = {
     "name",     "host",         "port",          "unix_socket", "username",
-    "password", "password_env", "password_file", "database",    "tls",
-    "durable",  "change"};
+    "password", "password_env", "password_file", "password_command",
+    "database", "tls",          "durable",       "change"};
 constexpr std::string_view tls_names[] = {"ca_file", "cert_file", "key_file", "server_name",
                                           "verify"};
 constexpr std::string_view default_names[] = {"ttl_ms", "wait_ms", "renew", "max_hold_ms",
@@ -223,7 +223,7 @@ private:
 
     void read_password(object_reader& in, node_options& node) {
         const char* source = nullptr;
-        for (const char* name : {"password", "password_env", "password_file"}) {
+        for (const char* name : {"password", "password_env", "password_file", "password_command"}) {
             if (!in.has(name)) continue;
             if (source != nullptr) {
                 in.error(name, std::string("and ") + source + " exclude each other; keep one");
@@ -238,7 +238,24 @@ private:
         if (const auto name = in.read_filled("password_file"); !name.empty()) {
             read_password_file(in, name, node);
         }
-        if (node.password.empty()) node.password = "?";  // reported: no second complaint of it
+        if (const json* v = in.find("password_command")) read_command(in, *v, node);
+        const bool has_one = !node.password.empty() || !node.password_command.empty();
+        if (!has_one) node.password = "?";  // reported: no second complaint of it
+    }
+
+    // A program that is named by its path stands beside the configuration.
+    void read_command(object_reader& in, const json& value, node_options& node) {
+        std::vector<std::string> words;
+        for (const json& item : value.items) {
+            if (item.kind == json_kind::string) words.push_back(item.text);
+        }
+        if (value.kind != json_kind::array || words.size() != value.items.size() ||
+            words.empty() || words[0].empty()) {
+            return in.error("password_command",
+                            "must be a list of texts: [\"PROGRAM\", \"ARGUMENT\"...]");
+        }
+        if (words[0].find('/') != words[0].npos) words[0] = lasting(base_ / words[0]);
+        if (node.password.empty()) node.password_command = std::move(words);
     }
 
     static std::string from_environment(object_reader& in, const std::string& name) {

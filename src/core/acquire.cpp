@@ -5,6 +5,7 @@
 #include "value/options.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace redlock::core {
@@ -76,18 +77,85 @@ std::vector<std::uint16_t> slot_choice::least_taken() const {
 std::uint16_t slot_choice::draw(std::uint64_t random, std::optional<std::uint16_t> freed) {
     assert(slots_ > 0 && (taken_.empty() || taken_.size() == slots_));
     ++in_a_row_;
+    const std::uint16_t count = counted();
+    count_anew(nodes_.all());
     const auto best = least_taken();
     taken_.clear();
     const auto suggested = std::exchange(suggested_, std::nullopt);
     if (freed && *freed < slots_) return *freed;
     if (!best.empty()) return best[random % best.size()];
     if (suggested) return *suggested;
-    return static_cast<std::uint16_t>(random % counted());
+    return static_cast<std::uint16_t>(random % count);
+}
+
+void slot_choice::count_anew(node_mask queried) noexcept {
+    // A node that is gone says nothing any more.
+    if (nodes_.is_quorum(queried)) {
+        counted_before_ = counted();
+        return counted_.clear();
+    }
+    for (const std::size_t node : queried) {
+        if (!counted_.empty()) counted_[node] = slots_;
+    }
+}
+
+void slot_choice::count(std::size_t node, std::uint16_t slots) {
+    if (slots == 0 || slots_ == 0) return;
+    counted_.resize(max_nodes, slots_);
+    counted_[node] = std::min(slots_, slots);
+}
+
+std::uint16_t slot_choice::counted() const noexcept {
+    if (!counted_.empty()) return *std::min_element(counted_.begin(), counted_.end());
+    return counted_before_ != 0 ? counted_before_ : slots_;
+}
+
+std::vector<std::uint16_t> slot_choice::all_slots() const {
+    std::vector<std::uint16_t> all(slots_);
+    std::iota(all.begin(), all.end(), std::uint16_t{0});
+    return all;
+}
+
+std::size_t slot_choice::choose(std::vector<std::uint16_t>& among) const {
+    const auto taken = [this](std::uint16_t slot) {
+        return taken_.empty() ? node_mask() : taken_[slot];
+    };
+    std::stable_sort(among.begin(), among.end(), [&](std::uint16_t a, std::uint16_t b) {
+        return taken(a).size() < taken(b).size();
+    });
+    const std::uint16_t count = counted();
+    std::vector<std::uint16_t> chosen;
+    std::vector<std::uint16_t> rest;
+    node_mask by_any;
+    for (const std::uint16_t slot : among) {
+        const node_mask with_it = by_any | taken(slot);
+        const bool joins = chosen.size() < needed_ && slot < count && may_be_free(with_it);
+        if (joins) by_any = with_it;
+        (joins ? chosen : rest).push_back(slot);
+    }
+    const std::size_t found = chosen.size();
+    among = std::move(chosen);
+    among.insert(among.end(), rest.begin(), rest.end());
+    return found;
+}
+
+std::vector<std::uint16_t> slot_choice::draw_all(std::uint64_t random) {
+    assert(slots_ >= needed_ && (taken_.empty() || taken_.size() == slots_));
+    ++in_a_row_;
+    auto all = all_slots();
+    // Those of one call lie side by side, so that two at once meet less often than in any order.
+    std::rotate(all.begin(), all.begin() + static_cast<int>(random % counted()), all.end());
+    choose(all);
+    taken_.clear();
+    count_anew(nodes_.all());
+    suggested_.reset();
+    all.resize(needed_);
+    return all;
 }
 
 void slot_choice::refused(std::size_t node, std::string_view free, std::uint16_t slots) {
     assert(nodes_.all().contains(node));
-    if (slots != 0) counted_ = std::min(counted(), slots);
+    count(node, slots);
     taken_.resize(slots_);
     for (std::size_t i = 0; i < slots_; ++i) {
         const std::size_t byte = i / 8;
@@ -97,7 +165,11 @@ void slot_choice::refused(std::size_t node, std::string_view free, std::uint16_t
     }
 }
 
-bool slot_choice::is_another_free() const noexcept {
+bool slot_choice::is_another_free() const {
+    if (in_a_row_ < most_in_a_row && needed_ > 1 && !taken_.empty()) {
+        auto all = all_slots();
+        return choose(all) == needed_;
+    }
     return in_a_row_ < most_in_a_row &&
            std::any_of(taken_.begin(), taken_.end(),
                        [this](node_mask taken) { return may_be_free(taken); });
@@ -118,7 +190,8 @@ void acquisition::begin(const client_options& all, const node_lists& nodes,
     min_hold_ = how.min_hold;
     ttl_ = terms_.ttl;
     slot_count_ = how.slots;
-    slots_ = {nodes_, how.slots};
+    slots_ = {nodes_, how.slots, how.permits};
+    if (how.permits > 1) also_slots_ = std::make_unique<std::vector<std::uint16_t>>();
     if (how.wait <= duration::zero()) return;
     retry_ = std::make_unique<retry>(nodes_, now + how.wait);
     is_known_to_nodes_ = all.fencing;
@@ -162,7 +235,6 @@ void acquisition::begin_try(duration longest, std::uint64_t born, time_point now
     phase_ = phase::trying;
     reason_before_ = reason_;
     is_called_again_ = false;
-    voters_ = {};
     left_ = {.born = born};
     ++tries_;
     ttl_ = std::min(terms_.ttl, longest);
@@ -209,6 +281,7 @@ acquisition::actions acquisition::cast(std::size_t node, vote v, const outlook& 
                                        const slots_seen& slots, time_point now) {
     using enum action;
     assert(attempt_ && is_trying() && nodes_.all().contains(node));
+    assert(what.has_vote == (weigh(v) != choice::unable));
     unable_.set(node, v == vote::timed_out || v == vote::unreachable || v == vote::quarantine);
     silent_.erase(node);
     mute_.set(node, v == vote::timed_out);
@@ -217,7 +290,10 @@ acquisition::actions acquisition::cast(std::size_t node, vote v, const outlook& 
         if (!split_) split_ = std::make_unique<split_votes>();
         split_->refused(node, v, what.holder);
     }
-    if (slots.count != 0) slots_.refused(node, slots.free, slots.count);
+    // Behind other waiters no slot is free for this one.
+    if (slots.count != 0) {
+        slots_.refused(node, v == vote::queued ? std::string_view() : slots.free, slots.count);
+    }
     note(node, what, now);
     if (retry_) retry_->answered(node, what, now);
     switch (attempt_->cast(node, v, now)) {
@@ -282,7 +358,8 @@ acquisition::actions acquisition::refused(error_code why, time_point now,
         return {leave, arm};
     }
     const bool waits_on = further && retry_->refused(why, now, further->random, further->others);
-    may_queue_ = why == errc::contended;
+    // Where others name fewer slots than it needs it would hold up all others in vain.
+    may_queue_ = why == errc::contended && slots_.are_enough();
     if (!waits_on) return give_up(why);
     const action back = may_queue_ ? release : leave;
     if (is_called_again_) return {back, begin_try};
@@ -315,6 +392,7 @@ void acquisition::draw_ticket(std::optional<std::int64_t> time_us) noexcept {
 void acquisition::queried(node_mask nodes) noexcept {
     assert(waits());
     retry_->queried(nodes);
+    slots_.count_anew(nodes);
     if (blocked_) blocked_->queried(nodes);
 }
 
@@ -330,21 +408,20 @@ acquisition::actions acquisition::woken(std::size_t node, std::size_t key,
     return {arm};
 }
 
-acquisition::actions acquisition::answered(std::size_t node, const outlook& what, bool has_vote,
-                                       time_point now) {
+acquisition::actions acquisition::answered(std::size_t node, const outlook& what, time_point now) {
     using enum action;
     assert(waits() && phase_ == phase::asleep && nodes_.all().contains(node));
     note(node, what, now);
-    voters_.set(node, has_vote);
+    if (what.has_vote) slots_.count(node, what.slots);
     // Whether it is in others' way only a try tells; one that has made that may sleep.
-    retry_->answered(node, has_vote || !may_queue_ ? what : outlook{}, now);
+    retry_->answered(node, what.has_vote || !may_queue_ ? what : outlook{.has_vote = false}, now);
     due_at_ = retry_->next();
     if (retry_->is_resting()) return {arm};
     // What ended its rest ended its turn, too.
     actions next{end_turn};
-    if (nodes_.is_quorum(voters_)) {
+    if (retry_->is_quorum_voting()) {
         // No try will tell that a quorum can be reached again: the answers did.
-        may_queue_ = true;
+        may_queue_ = slots_.are_enough();
         if (is_known_to_nodes_ && ticket_ == 0) next.push_back(draw_ticket);
     }
     next.push_back(arm);

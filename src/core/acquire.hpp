@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -62,6 +63,8 @@ public:
     verdict state() const noexcept { return state_; }
     /// Why it was refused.
     error_code reason() const noexcept { return reason_; }
+    /// A quorum granted or refused the present round.
+    bool has_answers() const noexcept { return tally_.has_answers(); }
     time_point valid_until() const noexcept { return valid_until_; }
 
 private:
@@ -87,9 +90,10 @@ public:
     static constexpr unsigned most_in_a_row = 8;
 
     slot_choice() = default;
-    slot_choice(const node_lists& nodes, std::uint16_t slots) noexcept
-        : nodes_(nodes), slots_(slots) {
-        assert(slots <= max_slots);
+    /// `needed`: so many at once.
+    slot_choice(const node_lists& nodes, std::uint16_t slots, std::uint16_t needed = 1) noexcept
+        : nodes_(nodes), slots_(slots), needed_(needed) {
+        assert(slots <= max_slots && (slots == 0 || (needed > 0 && needed <= slots)));
     }
 
     /// A wake-up named this slot as free. The next try asks for it, unless this client gave one
@@ -101,23 +105,37 @@ public:
     /// tries. `freed`: a slot that this client gave back, and for which no other try asks; it is
     /// returned if there is one.
     std::uint16_t draw(std::uint64_t random, std::optional<std::uint16_t> freed = std::nullopt);
+    /// The same where it needs several: as many, all different. One quorum has to have them all, so
+    /// they are chosen one by one, as long as one may have those that were chosen.
+    std::vector<std::uint16_t> draw_all(std::uint64_t random);
     /// A node refused the try: a bit for each slot that is free there, of `slots` that it counts.
     void refused(std::size_t node, std::string_view free, std::uint16_t slots);
+    /// These nodes are queried again: a program that names fewer slots may be gone by now.
+    void count_anew(node_mask queried) noexcept;
+    /// A node counts so many; 0: it does not say.
+    void count(std::size_t node, std::uint16_t slots);
     /// The try was refused: whether another may find a free slot at once.
-    bool is_another_free() const noexcept;
+    bool is_another_free() const;
     /// It waits, or is over: the row of tries has ended.
     void rest() noexcept { in_a_row_ = 0; }
 
-    /// The smallest number of slots that any node named, and this program.
-    std::uint16_t counted() const noexcept { return counted_ != 0 ? counted_ : slots_; }
+    /// The smallest number of slots that any node named in its last answer, and this program.
+    std::uint16_t counted() const noexcept;
+    /// Whether there are as many as it needs, taken or not.
+    bool are_enough() const noexcept { return slots_ == 0 || needed_ <= counted(); }
 
 private:
     bool may_be_free(node_mask taken) const noexcept;
     std::vector<std::uint16_t> least_taken() const;
+    /// Moves slots that may be free together to the front. Returns how many, at most those needed.
+    std::size_t choose(std::vector<std::uint16_t>& among) const;
+    std::vector<std::uint16_t> all_slots() const;
 
     node_lists nodes_;
     std::uint16_t slots_ = 0;
-    std::uint16_t counted_ = 0;     // at most `slots_`; 0: no node named any
+    std::uint16_t needed_ = 1;
+    std::vector<std::uint16_t> counted_;  // by node, each at least 1; empty: no node named any
+    std::uint16_t counted_before_ = 0;    // while none has; 0: none ever did
     std::vector<node_mask> taken_;  // on these nodes, by slot; empty: no node named any
     std::optional<std::uint16_t> suggested_;  // below `slots_`
     unsigned in_a_row_ = 0;         // tries since it last rested
@@ -210,7 +228,15 @@ public:
     template <class Random>
     slot_number draw_slot(std::optional<std::uint16_t> freed, Random random_word) {
         if (slot_count_ == 0) return {};
-        return {slots_.draw(random_word(), freed), slot_count_};
+        if (!also_slots_) return {slots_.draw(random_word(), freed), slot_count_};
+        *also_slots_ = slots_.draw_all(random_word());
+        std::sort(also_slots_->begin(), also_slots_->end());
+        return {also_slots_->front(), slot_count_};
+    }
+    /// All for which it asks, where they are several; they rise.
+    std::span<const std::uint16_t> all_slots() const noexcept {
+        if (!also_slots_) return {};
+        return *also_slots_;
     }
     /// Returns its number. Only answers to it are votes. `later`: so much later a grant may come.
     std::uint32_t begin_round(duration later, time_point now) noexcept;
@@ -226,6 +252,12 @@ public:
         answered_.insert(node);
         return nodes_.is_quorum(answered_);
     }
+    /// Enough nodes have voted, and of those that were sent the round these alone have not: the
+    /// votes are split. Returns one of them; nothing where it is not so.
+    std::optional<std::size_t> hangs_on(node_mask nodes) const noexcept {
+        const bool hangs = is_trying() && (silent_ - nodes).empty() && attempt_->has_answers();
+        return hangs && !silent_.empty() ? std::optional(*silent_.begin()) : std::nullopt;
+    }
     /// A node answered the present round, or did not in time.
     actions cast(std::size_t node, vote v, const outlook& what, const slots_seen& slots,
                  time_point now);
@@ -236,7 +268,7 @@ public:
         std::size_t others;
         duration round_trip;
     };
-    bool may_try_later(error_code why, time_point now) const noexcept {
+    bool may_try_later(error_code why, time_point now) const {
         if (tries_another_slot(why)) return false;
         return retry_ ? now < retry_->deadline() : is_split(why) && !split_->is_over(now);
     }
@@ -281,7 +313,7 @@ public:
     actions woken(std::size_t node, std::size_t key, std::optional<std::uint16_t> slot,
                   time_point now);
     /// Asleep: when a node would let it have the key; or, where it has no vote, when it has one.
-    actions answered(std::size_t node, const outlook& what, bool has_vote, time_point now);
+    actions answered(std::size_t node, const outlook& what, time_point now);
 
     /// The timer went off, and this client's timers ring late: the nodes have `extra` time more for
     /// the first try. `is_behind`: other acquires of this client are before it.
@@ -324,7 +356,7 @@ public:
 
 private:
     void note(std::size_t node, const outlook& what, time_point now) noexcept;
-    bool tries_another_slot(error_code why) const noexcept {
+    bool tries_another_slot(error_code why) const {
         return why == errc::contended && slots_.is_another_free();
     }
     bool is_split(error_code why) const noexcept {
@@ -353,7 +385,6 @@ private:
     bool may_queue_ = true;
     std::uint32_t tries_ = 0;  // that have begun
     std::uint32_t round_ = 0;  // of all tries: rises, and is never used twice
-    node_mask voters_;  // have a vote, and answered since the last try
     node_mask unable_;  // that could not vote in this round
     std::uint64_t seen_fence_ = 0;
     error_code reason_ = errc::no_quorum;  // what is said when the time is over before a first try
@@ -364,6 +395,7 @@ private:
 
     std::uint16_t slot_count_ = 0;
     slot_choice slots_;
+    std::unique_ptr<std::vector<std::uint16_t>> also_slots_;  // all of the try; null for one
     std::unique_ptr<blocked_keys> blocked_;  // of several; large, and null for one
 
     traces left_;

@@ -69,6 +69,22 @@ extension::verdict extension::revoke() noexcept {
     return decide(verdict::failed, errc::not_held);
 }
 
+adoption::verdict adoption::cast(std::size_t node, choice c, time_point now) noexcept {
+    const auto said = count_.cast(node, c, now, time_point::max());
+    silent_.erase(node);
+    denied_by_.set(node, c == choice::no || c == choice::stale);
+    if (said == extension::verdict::extended) return verdict::held;
+    if (said != extension::verdict::failed) return verdict::open;
+    if (count_.reason() != errc::not_held) return verdict::failed;
+    if (lists_.is_quorum(denied_by_)) return verdict::gone;
+    return silent_.empty() ? verdict::failed : verdict::open;
+}
+
+// What one list alone denies has no quorum.
+error_code adoption::reason() const noexcept {
+    return count_.reason() == errc::not_held ? error_code(errc::no_quorum) : count_.reason();
+}
+
 extension_rounds::lease_index extension_rounds::add(duration ttl, bool sets_ttl,
                                                     refused_fence* memory) {
     assert(round_ == 0 && ttl > duration::zero());

@@ -113,6 +113,33 @@ private:
     error_code reason_;  // none unless it failed
 };
 
+/// A lease that another process acquired is taken over once a quorum prolonged it. Nobody holds it,
+/// so that what is left of it may be given back, only where more than half of each list denies it:
+/// while the list of nodes changes, a program with one list alone may hold a lease that the other
+/// list denies.
+class adoption {
+public:
+    enum class verdict : std::uint8_t { open, held, gone, failed };
+
+    adoption(const node_lists& nodes, time_point sent, duration ttl, drift_policy drift) noexcept
+        : lists_(nodes), count_(nodes, sent, ttl, drift) {}
+
+    /// The first verdict that is not `open` stands.
+    verdict cast(std::size_t node, choice c, time_point now) noexcept;
+    void shorten(duration gap) noexcept { count_.shorten(gap); }
+
+    /// Why it failed: as of an extension.
+    error_code reason() const noexcept;
+    time_point sent() const noexcept { return count_.sent(); }
+    time_point valid_until() const noexcept { return count_.valid_until(); }
+
+private:
+    node_lists lists_;
+    extension count_;
+    node_mask silent_ = lists_.all();
+    node_mask denied_by_;
+};
+
 /// A node that lost a key takes it again only under a fence above all that it has seen. A client
 /// that tries again and again to acquire goes on raising that fence, and where its clock is ahead
 /// of node time, a fence drawn by ours alone would never pass it. So a lease remembers a refusal,

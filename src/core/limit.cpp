@@ -92,8 +92,18 @@ std::string why_no_limit(const client_options& client, std::string_view resource
            ": shorten it, or raise ttl_max for all clients of these nodes";
 }
 
-rate_limit::start rate_limit::begin(limited& call, duration wait, time_point now) {
-    assert(call.state_ == limited::state::away);
+std::string rate_limit::why_no_cost(std::uint16_t cost) const {
+    const std::uint16_t most = std::min(slots_, max_permits);
+    if (cost >= 1 && cost <= most) return {};
+    return "a cost of " + std::to_string(cost) + " can't be: it must be 1 to " +
+           std::to_string(most) + ", the " +
+           (most == slots_ ? "limit" : "most that one call takes; count in larger units");
+}
+
+rate_limit::start rate_limit::begin(limited& call, std::uint16_t cost, duration wait,
+                                    time_point now) {
+    assert(call.state_ == limited::state::away && cost > 0);
+    call.cost_ = cost;
     call.waits_ = wait > duration::zero();
     call.deadline_ = now + wait;
     if (!call.waits_) {
@@ -108,7 +118,7 @@ rate_limit::start rate_limit::begin(limited& call, duration wait, time_point now
 }
 
 void rate_limit::admit(time_point now) {
-    while (!line_.empty() && asking_ < most_ && now >= not_before_) {
+    while (!line_.empty() && asking_ < most_ && now >= not_before(line_.front())) {
         limited& first = line_.front();
         assert(first.state_ == limited::state::in_line && first.waits_);
         line_.pop_front();
@@ -116,11 +126,12 @@ void rate_limit::admit(time_point now) {
         ++asking_;
         first.on_turn(now);
     }
-    if (!line_.empty() && asking_ < most_) line_.front().on_rest(not_before_);
+    if (!line_.empty() && asking_ < most_) line_.front().on_rest(not_before(line_.front()));
 }
 
 void rate_limit::look_again(time_point now) {
-    if (!line_.empty() && asking_ < most_) line_.front().on_rest(std::max(not_before_, now));
+    if (line_.empty() || asking_ >= most_) return;
+    line_.front().on_rest(std::max(not_before(line_.front()), now));
 }
 
 acquire_options rate_limit::request(limited& call, time_point now) noexcept {
@@ -128,13 +139,31 @@ acquire_options rate_limit::request(limited& call, time_point now) noexcept {
     ++call.tries_;
     if (now >= longer_until_) longer_ = 0ms;
     call.requested_ = pace_.next(std::max(period_, longer_));
-    return {.ttl = call.requested_.ttl, .renew = false, .slots = slots_};
+    call.revision_ = revision_;
+    return {.ttl = call.requested_.ttl, .renew = false, .slots = slots_, .permits = call.cost_};
 }
 
-void rate_limit::named(milliseconds period, time_point now) noexcept {
-    if (period <= period_ || period < longer_) return;
-    longer_ = std::min<milliseconds>(period, longest_ttl);
+void rate_limit::learn(const limit_news& what, time_point now) noexcept {
+    if (what.revision > revision_) count_by(what.slots, what.revision);
+    if (what.period <= period_ || what.period < longer_) return;
+    longer_ = std::min<milliseconds>(what.period, longest_ttl);
     longer_until_ = now + longer_;
+}
+
+std::uint64_t rate_limit::set(std::uint16_t slots, std::int64_t now_us) noexcept {
+    assert(now_us >= 0);
+    count_by(slots, std::max(static_cast<std::uint64_t>(now_us), revision_ + 1));
+    return revision_;
+}
+
+// What was said of free slots is out of date.
+void rate_limit::count_by(std::uint16_t slots, std::uint64_t revision) noexcept {
+    assert(slots > 0 && slots <= max_slots && revision > revision_);
+    slots_ = slots;
+    revision_ = revision;
+    most_ = std::min<std::size_t>(most_, slots_);
+    turn_ = std::max(1ms, period_ / slots_);
+    not_before_ = {};
 }
 
 rate_limit::verdict rate_limit::granted(limited& call, time_point valid_until,
@@ -151,24 +180,26 @@ rate_limit::verdict rate_limit::refused(limited& call, error_code why,
                                         const node_lists& nodes, time_point now) {
     assert(why && call.state_ == limited::state::asking);
     if (!(why == condition::retryable)) return end(call, verdict::over);
-    if (call.requested_.period < longer_) return late(call, now);
+    if (call.requested_.period < longer_ || call.revision_ < revision_) return late(call, now);
     const bool is_reached = why == errc::contended;
     if (is_reached) {
-        not_before_ = now + time_until_free(votes, nodes, turn_);
+        not_before_ = now + time_until_free(votes, nodes, turn_ * call.cost_);
+        least_cost_ = call.cost_;
     } else if (why == errc::validity_exhausted) {
         pace_.was_too_late(call.requested_.ttl);
         return late(call, now);
     }
     most_ = 1;
     if (!call.waits_ || now >= call.deadline_) return end(call, verdict::over);
-    return rest(call, is_reached ? not_before_ : std::max(not_before_, now + rest_of_failure));
+    return rest(call, is_reached ? not_before_ : after_failure(call, now));
 }
 
 void rate_limit::leave(limited& call) noexcept { end(call, verdict::over); }
 
-milliseconds rate_limit::retry_after(time_point now) const noexcept {
-    if (not_before_ <= now) return turn_;
-    return std::chrono::ceil<milliseconds>(not_before_ - now);
+milliseconds rate_limit::retry_after(const limited& call, time_point now) const noexcept {
+    const time_point from = not_before(call);
+    if (from <= now) return turn_ * call.cost_;
+    return std::chrono::ceil<milliseconds>(from - now);
 }
 
 rate_limit::verdict rate_limit::late(limited& call, time_point now) noexcept {
@@ -176,7 +207,7 @@ rate_limit::verdict rate_limit::late(limited& call, time_point now) noexcept {
     if (!call.waits_ || now >= call.deadline_) return end(call, verdict::over);
     // The nodes are too slow for the period, and trying makes them no faster.
     most_ = 1;
-    return rest(call, std::max(not_before_, now + rest_of_failure));
+    return rest(call, after_failure(call, now));
 }
 
 rate_limit::verdict rate_limit::end(limited& call, verdict how) noexcept {
@@ -186,6 +217,13 @@ rate_limit::verdict rate_limit::end(limited& call, verdict how) noexcept {
     if (call.listed_.is_linked()) call.listed_.unlink();
     call.state_ = limited::state::away;
     return how;
+}
+
+// Whatever the others cost.
+time_point rate_limit::after_failure(const limited& call, time_point now) noexcept {
+    const time_point until = std::max(not_before(call), now + rest_of_failure);
+    least_cost_ = 1;
+    return until;
 }
 
 // Of those that rest the earlier ones stand before the later ones.

@@ -98,7 +98,9 @@ private:
     hook listed_;  // linked where it is in line
     time_point deadline_{};
     std::uint64_t number_ = 0;  // later ones have larger ones
+    std::uint16_t cost_ = 1;    // so many slots it takes
     pacing::terms requested_{};  // by its last request
+    std::uint64_t revision_ = 0;  // the same
     unsigned tries_ = 0;  // requests so far
     bool waits_ = false;
     state state_ = state::away;
@@ -106,14 +108,18 @@ private:
 
 /// A call that does not wait asks the nodes once. Those that wait stand in line in the order in
 /// which they began, since slots that run out wake nobody. When the nodes refused one, no other
-/// asks before the instant at which a slot is free by their answer. Then the first asks alone, and
-/// each that is allowed lets one more ask at the same time. So a thousand that wait ask the nodes
-/// hardly more often than one, and all the same take a burst of free slots in few round trips.
+/// that costs as much asks before the instant at which so many slots are free by their answer. Then
+/// the first asks alone, and each that is allowed lets one more ask at the same time. So a thousand
+/// that wait ask the nodes hardly more often than one, and all the same take a burst of free slots
+/// in few round trips.
 ///
 /// Where too few nodes answer a waiting call rests and asks again, until its time is over.
 ///
 /// Nodes refuse a ttl that is shorter than a period which another program names. Then that period
 /// counts here, too, for as long as it is: after that the limiter tries its own again.
+///
+/// The number of slots that was set last counts, here and on the nodes, whatever the programs named
+/// when they began. A limiter that learns of it names it from then on.
 class rate_limit {
 public:
     rate_limit(std::uint16_t slots, std::chrono::milliseconds period,
@@ -131,7 +137,9 @@ public:
         stand_aside,  ///< Refused: it would not wait, and others do.
         wait,         ///< In line: `admit` is due.
     };
-    start begin(limited& call, duration wait, time_point now);
+    start begin(limited& call, std::uint16_t cost, duration wait, time_point now);
+    /// Why no call may cost that; empty if one may.
+    std::string why_no_cost(std::uint16_t cost) const;
     /// Calls those whose turn it is, and tells the first of the others until when it rests. Due
     /// after `begin`, `granted` and `refused`, and when that rest is over.
     void admit(time_point now);
@@ -141,10 +149,12 @@ public:
 
     /// The acquire with which a call asks.
     acquire_options request(limited& call, time_point now) noexcept;
-    /// Its own, which it names to the nodes.
-    std::chrono::milliseconds period() const noexcept { return period_; }
-    /// The nodes named this period, in an answer of which the verdict follows; zero: none.
-    void named(std::chrono::milliseconds period, time_point now) noexcept;
+    /// What each call names to the nodes: its own period, and the number that counts.
+    limit_terms terms() const noexcept { return {period_, revision_}; }
+    /// The nodes said this, in an answer of which the verdict follows.
+    void learn(const limit_news& what, time_point now) noexcept;
+    /// From now on there are so many. Returns the revision, which is later than all that it knows.
+    std::uint64_t set(std::uint16_t slots, std::int64_t now_us) noexcept;
 
     /// What becomes of a call when the nodes have answered it.
     enum class verdict : std::uint8_t {
@@ -161,10 +171,12 @@ public:
     void leave(limited& call) noexcept;
     time_point deadline(const limited& call) const noexcept { return call.deadline_; }
     /// For a call that is refused since the limit is reached, by all that the nodes said to any.
-    std::chrono::milliseconds retry_after(time_point now) const noexcept;
+    std::chrono::milliseconds retry_after(const limited& call, time_point now) const noexcept;
 
     /// A grant that comes too late is given back, and the next try asks for a longer ttl.
     static constexpr unsigned most_tries = 4;
+    /// A number that was set counts for so long, and as long as programs that know it use it.
+    static constexpr duration set_for = std::chrono::hours(24);
     /// Between two tries of a call that waits while too few nodes answer.
     static constexpr std::chrono::milliseconds rest_of_failure{100};
 
@@ -173,20 +185,28 @@ private:
         limited, boost::intrusive::member_hook<limited, limited::hook, &limited::listed_>,
         boost::intrusive::constant_time_size<false>>;
 
+    void count_by(std::uint16_t slots, std::uint64_t revision) noexcept;
     verdict late(limited& call, time_point now) noexcept;
     verdict end(limited& call, verdict how) noexcept;
     verdict rest(limited& call, time_point until) noexcept;
+    time_point after_failure(const limited& call, time_point now) noexcept;
+    /// When it may ask.
+    time_point not_before(const limited& call) const noexcept {
+        return call.cost_ >= least_cost_ ? not_before_ : time_point{};
+    }
 
     pacing pace_;
     std::chrono::milliseconds period_;
     std::chrono::milliseconds longer_{0};  // of another program
     time_point longer_until_{};            // that counts; by then it may have ended
     std::uint16_t slots_;     // above 0
+    std::uint64_t revision_ = 0;  // when that was set, in us of cluster time; 0: it was not
     line line_;               // in the order of their numbers
     std::size_t asking_ = 0;  // of those that wait; may exceed `most_` after that fell
     std::size_t most_;        // of those may ask at the same time: 1 to `slots_`
     std::chrono::milliseconds turn_;  // in which a slot becomes free, on average
-    time_point not_before_{};         // may anybody in line ask
+    time_point not_before_{};         // may anybody in line ask that costs as much as this:
+    std::uint16_t least_cost_ = 1;
     std::uint64_t last_number_ = 0;
 };
 

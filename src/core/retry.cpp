@@ -60,6 +60,7 @@ void retry::tried(time_point now) noexcept {
     free_at_.fill({});
     first_at_.fill({});
     foreign_ = {};
+    voters_ = {};
 }
 
 void retry::answered(std::size_t node, const outlook& what, time_point now) noexcept {
@@ -68,6 +69,7 @@ void retry::answered(std::size_t node, const outlook& what, time_point now) noex
         holder_since_ = now;
     }
     if (woken_.contains(node)) return;
+    voters_.set(node, what.has_vote);
     if (what.was_listening && free_at_[node] > now && what.free_at <= now) wordless_.insert(node);
     free_at_[node] = what.free_at;
     first_at_[node] = what.first_at;
@@ -77,25 +79,25 @@ void retry::answered(std::size_t node, const outlook& what, time_point now) noex
 void retry::woken(std::size_t node, time_point now) noexcept {
     assert(nodes_.all().contains(node));
     woken_.insert(node);
+    voters_.insert(node);
     wordless_.erase(node);
     foreign_.erase(node);
     free_at_[node] = now;
-    if (!lacks_quorum_) rest_until_ = std::min(rest_until_, now);
+    if (may_be_granted(now)) rest_until_ = std::min(rest_until_, now);
 }
 
 bool retry::refused(error_code why, time_point now, std::uint64_t random,
                     std::size_t others) noexcept {
     if (!(why == condition::retryable)) return false;
     rest_until_ = now;
-    lacks_quorum_ = why == errc::no_quorum;
     if (free_for_a_quorum() > now) {
         rests_ = 0;
-    } else if (const time_point known = for_a_quorum(free_at_); woken_.empty() && known > now) {
+    } else if (const time_point known = nodes_.quorum_th(free_at_); woken_.empty() && known > now) {
         rests_ = 0;
         rest_until_ = std::min(
             std::max(now, tried_at_ + until_next_look(now - holder_since_, random, others)),
             known);
-    } else if (woken_.empty() || lacks_quorum_) {
+    } else if (woken_.empty() || !may_be_granted(now)) {
         rest_until_ += back_off(rests_++, random, others);
     }
     return true;
@@ -108,16 +110,18 @@ time_point retry::next() const noexcept {
     return std::min(when, deadline_);
 }
 
-time_point retry::for_a_quorum(const instants& of_nodes) const noexcept {
-    return nodes_.quorum_th(of_nodes);
-}
-
 time_point retry::free_for_a_quorum() const noexcept {
     instants at = free_at_;
     for (const std::size_t node : foreign_ | wordless_) {
         at[node] = std::min(at[node], first_at_[node]);
     }
-    return for_a_quorum(at);
+    return nodes_.quorum_th(at);
+}
+
+bool retry::may_be_granted(time_point now) const noexcept {
+    node_mask free;
+    for (const std::size_t node : voters_) free.set(node, free_at_[node] <= now);
+    return nodes_.is_quorum(free);
 }
 
 bool split_votes::is_quorum_before_us(const node_lists& nodes,

@@ -64,10 +64,12 @@ struct outlook {
     time_point first_at{};  ///< Not before is the waiter the first in the node's queue.
     /// A foreign program holds it, which may give it back at any time and wakes no waiter.
     bool is_foreign = false;
+    bool has_vote = true;    ///< False: `free_at` is when it will have one.
     std::size_t holder = 0;  ///< Differs from holder to holder; 0 where that is not known.
     /// A wake-up of that node, since the answer before this one, would have been received.
     bool was_listening = false;
     blocked_keys::keys blocked = 0;  ///< Of several keys that are wanted at once.
+    std::uint16_t slots = 0;  ///< So many there are, where it is one of them; 0: that is not known.
 };
 
 /// From the key's time to live (below zero: it has no end), and from how long other waiters may be
@@ -77,14 +79,13 @@ outlook look_ahead(duration left, duration before, time_point now) noexcept;
 /// The waiter sleeps until a quorum of nodes would grant the key, by their answers, and never
 /// tries before. If the nodes named nothing that is worth waiting for, it rests for a jittered
 /// back-off of 5 to 100 ms; longer where so many waiters rest that the nodes would have no rest. A
-/// wake-up ends such a rest, unless too few nodes could be queried: waiters that all reach the
-/// same few nodes get the key there and give it back, and each would wake the others.
+/// wake-up ends such a rest only where a quorum voted, or woke it, with nothing in the way: else
+/// waiters that all get the same few nodes, and give them back, would wake each other without end.
 ///
-/// A foreign holder wakes no waiter when it gives the key back, and other foreign programs try
-/// every few ms: beside such a holder, the waiter that is first looks again after a
-/// jittered 2 to 50 ms, which grow while that holder stays. A holder counts as foreign by its
-/// value, or where the one before it left a node early and without a wake-up, until that node
-/// wakes the waiter again.
+/// A foreign holder wakes no waiter, and other foreign programs try every few ms: beside one, the
+/// waiter that is first looks again after a jittered 2 to 50 ms, which grow while that holder
+/// stays. A holder counts as foreign by its value, or where the one before it left a node early
+/// and without a wake-up, until that node wakes the waiter again.
 ///
 /// A wake-up that comes while the answer to a query is outstanding is newer than that answer.
 class retry {
@@ -100,23 +101,22 @@ public:
     /// A node says that the key is free, and that the waiter is first in its queue.
     void woken(std::size_t node, time_point now) noexcept;
 
-    /// The attempt was refused; so many others of this client rest. False when waiting is over
-    /// since another try can't end otherwise.
+    /// The attempt was refused; so many others of this client rest. False where no other try helps.
     bool refused(error_code why, time_point now, std::uint64_t random, std::size_t others) noexcept;
-    /// Whether it waits for the end of the rest, or for the next look, and for nothing that the
-    /// nodes named.
+    /// Whether it waits for the end of the rest, or the next look, and for nothing the nodes named.
     bool is_resting() const noexcept { return free_for_a_quorum() <= rest_until_; }
 
     /// When to try again: once more, at the latest, a little before the deadline, since not every
     /// program that frees a key wakes a waiter. The deadline itself if there was such a try.
     time_point next() const noexcept;
     time_point deadline() const noexcept { return deadline_; }
+    bool is_quorum_voting() const noexcept { return nodes_.is_quorum(voters_); }
 
 private:
     using instants = std::array<time_point, max_nodes>;  // one for each node
 
-    time_point for_a_quorum(const instants& of_nodes) const noexcept;
     time_point free_for_a_quorum() const noexcept;
+    bool may_be_granted(time_point now) const noexcept;
 
     node_lists nodes_;
     time_point deadline_;
@@ -130,7 +130,7 @@ private:
     time_point tried_at_{};
     time_point rest_until_{};    // not before, whatever the nodes named
     std::uint32_t rests_ = 0;    // one after the other
-    bool lacks_quorum_ = false;  // in the last try too few nodes could be queried
+    node_mask voters_;           // voted since the last try, or woke us
 };
 
 /// Of programs that try at the same instant each may get some of the nodes, and none of them a

@@ -49,6 +49,7 @@ const char* text_of(int value) noexcept {
         case errc::foreign_data: return "a key holds what this library did not write";
         case errc::other_set: return "the node belongs to another set of nodes";
         case errc::missing_right: return "the user lacks a right";
+        case errc::no_credentials: return "there is no password for the node";
     }
     return "unknown error";
 }
@@ -71,7 +72,7 @@ bool falls_under(const error_code& code, condition what) noexcept {
             return is_one_of(code, {errc::auth_failed, errc::script_rejected, errc::config_invalid,
                                     errc::not_master, errc::duplicate_node, errc::clock_skew,
                                     errc::foreign_data, errc::other_set,
-                                    errc::missing_right});
+                                    errc::missing_right, errc::no_credentials});
     }
     return false;
 }

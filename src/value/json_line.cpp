@@ -206,6 +206,7 @@ std::string to_json(const resource_state& state) {
     out.add_list("readers", state.readers, json_text);
     if (!state.reader_notes.empty()) out.add_list("reader_notes", state.reader_notes, json_text);
     out.add_flag("kept", state.kept);
+    out.add_flag("decided", state.decided);
     out.add_filled("note", state.note);
     return out.close();
 }

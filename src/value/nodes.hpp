@@ -100,8 +100,9 @@ constexpr std::size_t quorum(std::size_t nodes) noexcept { return quorum_of(node
 class node_lists {
 public:
     constexpr node_lists() noexcept = default;
-    /// A list of so many nodes, which does not change.
-    constexpr node_lists(std::size_t nodes) noexcept
+    /// A list of so many nodes, which does not change. (Explicit: of a client's nodes this is the
+    /// list only as long as that does not change.)
+    explicit constexpr node_lists(std::size_t nodes) noexcept
         : old_(node_mask::first(nodes)), after_(old_) {}
     constexpr node_lists(node_mask old, node_mask after) noexcept : old_(old), after_(after) {}
     explicit node_lists(const client_options& options) noexcept {

@@ -168,8 +168,20 @@ void check_tls(const node_options& node, const std::string& where, findings& out
 void check_node(const node_options& node, const std::string& where, findings& out) {
     check_address(node, where, out);
     check_tls(node, where, out);
+    const bool asks = !node.password_command.empty() || node.credentials != nullptr;
     const bool has_password = !node.password.empty() || !node.password_file.empty();
-    if (!node.username.empty() && !has_password) {
+    if (asks && (has_password || (!node.password_command.empty() && node.credentials))) {
+        out.error(where + (node.credentials ? "/credentials" : "/password_command"),
+                  "and any other password of the node exclude each other; keep one");
+    }
+    if (!node.password_command.empty() &&
+        (node.password_command[0].empty() ||
+         std::any_of(node.password_command.begin(), node.password_command.end(),
+                     [](const std::string& w) { return w.find('\0') != w.npos; }))) {
+        out.error(where + "/password_command",
+                  "must begin with the name of a program, and have no NUL byte");
+    }
+    if (!node.username.empty() && !has_password && !asks) {
         out.error(where + "/username", "has no password; give one, or leave the user name out");
     }
     if (node.name.size() > max_node_name ||
@@ -351,6 +363,11 @@ void check_kind(const acquire_options& o, const client_options& client, findings
         out.error("/slots", "can't be shared: as many may hold the resource as there are slots");
     } else if (o.slots > 0 && !client.fencing) {
         out.error("/slots", "need fencing: without it there are exclusive locks only");
+    }
+    const std::uint16_t most = std::clamp<std::uint16_t>(o.slots, 1, max_permits);
+    if (o.permits < 1 || o.permits > most) {
+        out.error("/permits", o.slots == 0 ? "are of slots: set these, too, or leave permits at 1"
+                                           : "must be 1 to " + std::to_string(most));
     }
 }
 

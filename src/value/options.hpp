@@ -85,6 +85,20 @@ inline bool is_guarded(const client_options& client) {
     return client.fencing && client.guard != restart_guard::off;
 }
 
+/// What a call of a rate limiter says of its limit.
+struct limit_terms {
+    std::chrono::milliseconds period{0};  ///< Zero: it is no such call.
+    /// When the number of slots was set, in us of cluster time; 0: it is that of the program.
+    std::uint64_t revision = 0;
+};
+
+/// What the nodes said of a limit.
+struct limit_news {
+    std::chrono::milliseconds period{0};  ///< Longer than the one named; zero: none is.
+    std::uint64_t revision = 0;           ///< Of the number that was set last; 0: none was.
+    std::uint16_t slots = 0;              ///< That number.
+};
+
 struct slot_number {
     std::uint16_t number = 0;  ///< Below `of`; 0 for the resource itself.
     std::uint16_t of = 0;  ///< So many there are; 0: it is the resource itself.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <chrono>
 
 namespace redlock::detail::platform {
@@ -12,6 +13,9 @@ std::chrono::nanoseconds steady_time() noexcept;
 
 /// A socket that an executed program does not inherit; -1 with errno where there is none.
 int new_socket(int family, int type, int protocol) noexcept;
+
+/// Its end to read comes first. An executed program inherits neither. False with errno.
+bool make_pipe(std::array<int, 2>& ends) noexcept;
 
 /// `number` is readable from `raise` to `lower`. Both numbers may be one.
 struct event {

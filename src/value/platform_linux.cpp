@@ -27,6 +27,10 @@ int platform::new_socket(int family, int type, int protocol) noexcept {
     return ::socket(family, type | SOCK_CLOEXEC, protocol);
 }
 
+bool platform::make_pipe(std::array<int, 2>& ends) noexcept {
+    return ::pipe2(ends.data(), O_CLOEXEC) == 0;
+}
+
 platform::event platform::make_event() {
     const int made = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (made < 0) throw std::system_error(errno, std::generic_category(), "eventfd");

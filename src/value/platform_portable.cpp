@@ -7,7 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <array>
 #include <cassert>
 #include <cerrno>
 #include <system_error>
@@ -56,6 +55,12 @@ int platform::new_socket(int family, int type, int protocol) noexcept {
     ::setsockopt(made, SOL_SOCKET, SO_NOSIGPIPE, &yes, sizeof yes);
 #endif
     return made;
+}
+
+bool platform::make_pipe(std::array<int, 2>& ends) noexcept {
+    if (::pipe(ends.data()) != 0) return false;
+    for (const int end : ends) close_on_exec(end);
+    return true;
 }
 
 platform::event platform::make_event() {

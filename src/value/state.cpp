@@ -70,6 +70,7 @@ std::string name_in(const std::string& owner) {
 acquire_options candidacy(acquire_options options) {
     options.mode = lock_mode::exclusive;
     options.slots = 0;
+    options.permits = 1;
     if (options.wait == std::chrono::milliseconds(0)) options.wait = longest_wait;
     return options;
 }

@@ -55,7 +55,7 @@ void append_lease(const lock_kind& kind, request& out, std::string_view verb,
     append_verb(out, kind, verb);
     append(out, {lease.value, decimal(in<milliseconds>(lease.ttl))});
     if (fencing != nullptr) append(out, {decimal(fencing->fence)});
-    if (kind.has_slot) append_slot(out, lease.slot);
+    if (kind.has_slot) append_slots(out, lease.slot, lease.others, lease.revision);
 }
 
 void write_acquire(const lock_kind& kind, request& out, const lease_request& lease,
@@ -81,12 +81,15 @@ acquire_answer read_set(const resp::reply& reply) {
     return {.why = read_failure(reply)};
 }
 
+std::uint16_t read_slots(const resp::reply& reply) {
+    return static_cast<std::uint16_t>(std::clamp<std::int64_t>(reply.integer(), 0, max_slots));
+}
+
 // Where it is not this slot that is taken, others wait for the one that is free.
 acquire_answer read_slot_refusal(const resp::reply& reply) {
     const std::string_view value = reply[2].text();
     const bool is_held = !value.empty() || reply[4].integer() == 0;
     const auto fence = std::max<std::int64_t>(reply[3].integer(), 0);
-    const auto slots = std::clamp<std::int64_t>(reply[6].integer(), 0, max_slots);
     return {.answer = is_held ? vote::held : vote::queued,
             .why = {is_held ? vote::held : vote::queued, {},
                     value.empty() ? "" : abbreviate_owner(value)},
@@ -97,7 +100,9 @@ acquire_answer read_slot_refusal(const resp::reply& reply) {
             .note = note_of(value),
             .fence_is_its = is_of_our_form(value) && !is_kept(value),
             .free_slots = std::string(reply[5].text().substr(0, max_slots / 8)),
-            .slots = static_cast<std::uint16_t>(slots)};
+            .slots = read_slots(reply[6]),
+            .revision = static_cast<std::uint64_t>(
+                std::max<std::int64_t>(reply[7].integer(), 0))};
 }
 
 acquire_answer read_period(const resp::reply& reply) {
@@ -229,6 +234,9 @@ void write_plain(const lock_kind& kind, request& out, const release_request& wha
     append_verb(out, kind, is_kept ? "keep" : "release");
     append(out, {what.value});
     if (is_kept) append(out, {decimal(kept_ms(what))});
+    if (kind.is_plain_set && !is_kept) {
+        resp::append_command(out.command, {"DELIFEQ", what.key, what.value});
+    }
 }
 
 }  // namespace
@@ -238,7 +246,7 @@ void write_release(const lock_kind& kind, request& out, const release_request& w
     if (!kind.is_fenced) return write_plain(kind, out, what);
     append_verb(out, kind, is_short(what) ? "release" : "leave");
     append(out, {what.value});
-    if (kind.has_slot) append_slot(out, what.slot);
+    if (kind.has_slot) append_slots(out, what.slot, what.others);
     if (!is_short(what)) append_rest(out, what);
 }
 
@@ -287,7 +295,8 @@ std::optional<wait_answer> read_wait(const resp::reply& reply, std::size_t waite
     if (one[0].type() != resp::reply_type::integer) return std::nullopt;
     return wait_answer{.left = read_pttl(one[0].integer()),
                        .before = read_pttl(one[1].integer()),
-                       .is_foreign = is_foreign(one[2].text())};
+                       .is_foreign = is_foreign(one[2].text()),
+                       .slots = read_slots(one[3])};
 }
 
 }  // namespace redlock::wire

@@ -49,6 +49,7 @@ struct lease_request {
     duration ttl{};
     slot_number slot{};   ///< Of which that is the key.
     more_keys others{};   ///< That it is about besides.
+    std::uint64_t revision = 0;  ///< Of a slot: when the number of slots was set, if it was.
 };
 /// The words of `verb`, but for those of a waiter.
 void append_lease(const lock_kind& kind, request& out, std::string_view verb,
@@ -76,6 +77,7 @@ struct acquire_answer {
     /// on; and how many there are by the smallest number that anybody names.
     std::string free_slots{};
     std::uint16_t slots = 0;
+    std::uint64_t revision = 0;  ///< When that number was set; 0: it was not.
     /// refused, of a slot: no slot may be taken for less than this, which a program names.
     std::chrono::milliseconds period{0};
     /// held, queued, of several keys: those that the node will tell of when they can be taken, the
@@ -142,6 +144,7 @@ struct wait_answer {
     std::chrono::milliseconds left{0};
     std::chrono::milliseconds before{0};  ///< For how long others may be before it.
     bool is_foreign = false;              ///< Its value is one that this library never writes.
+    std::uint16_t slots = 0;              ///< As in `acquire_answer`.
 };
 /// Nothing where it is no answer.
 std::optional<wait_answer> read_wait(const resp::reply& reply, std::size_t waiter);

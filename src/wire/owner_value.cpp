@@ -113,6 +113,13 @@ void append_field(std::string& out, std::string_view field) {
     out.append(std::to_string(field.size())).append(":").append(field);
 }
 
+// "3", or "3,7,9".
+std::string text_of(std::span<const std::uint16_t> slots) {
+    std::string text;
+    for (const std::uint16_t one : slots) text += (text.empty() ? "" : ",") + std::to_string(one);
+    return text;
+}
+
 class field_reader {
 public:
     explicit field_reader(std::string_view bytes) : left_(bytes) {}
@@ -135,8 +142,25 @@ public:
         return field;
     }
 
-    std::uint64_t number(std::uint64_t most) {
-        const std::string_view digits = text();
+    std::uint64_t number(std::uint64_t most) { return number_in(text(), most); }
+    /// At least one, also of a broken field; they rise.
+    std::vector<std::uint16_t> slots() {
+        std::vector<std::uint16_t> all;
+        std::string_view list = text();
+        bool is_last = false;
+        do {
+            const auto end = list.find(',');
+            is_last = end == list.npos;
+            all.push_back(static_cast<std::uint16_t>(number_in(list.substr(0, end), max_slots)));
+            if (!is_last) list.remove_prefix(end + 1);
+            is_broken_ = is_broken_ || all.size() > max_permits ||
+                         (all.size() > 1 && all.back() <= all[all.size() - 2]);
+        } while (!is_last && !is_broken_);
+        return all;
+    }
+
+private:
+    std::uint64_t number_in(std::string_view digits, std::uint64_t most) {
         std::uint64_t value = 0;
         const auto [at, wrong] =
             std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -146,7 +170,6 @@ public:
         return value;
     }
 
-private:
     std::string_view left_;
     bool is_broken_ = false;
 };
@@ -156,10 +179,10 @@ private:
 std::string write_token(std::span<const std::string> resources, std::uint64_t fence,
                         const lease_proof& proof) {
     std::string bytes;
-    for (const std::uint64_t number :
-         {fence, std::uint64_t{proof.is_shared}, std::uint64_t{proof.slot.number},
-          std::uint64_t{proof.slot.of}, static_cast<std::uint64_t>(proof.min_hold.count())}) {
-        append_field(bytes, std::to_string(number));
+    for (const std::string& field :
+         {std::to_string(fence), std::to_string(int{proof.is_shared}), text_of(proof.all_slots()),
+          std::to_string(proof.slot.of), std::to_string(proof.min_hold.count())}) {
+        append_field(bytes, field);
     }
     append_field(bytes, proof.value);
     for (const std::string& one : resources) append_field(bytes, one);
@@ -186,17 +209,20 @@ std::optional<lease_token> read_token(std::string_view text) {
     lease_token token;
     token.fence = fields.number(std::numeric_limits<std::int64_t>::max());
     token.proof.is_shared = fields.number(1) == 1;
-    token.proof.slot.number = static_cast<std::uint16_t>(fields.number(max_slots));
+    token.proof.slots = fields.slots();
+    token.proof.slot.number = token.proof.slots.front();
     token.proof.slot.of = static_cast<std::uint16_t>(fields.number(max_slots));
     token.proof.min_hold = std::chrono::milliseconds(fields.number(longest_ttl.count()));
     token.proof.value = fields.text();
     while (!fields.is_at_end() && token.resources.size() < resource_list::most) {
         token.resources.emplace_back(fields.text());
     }
-    const auto& slot = token.proof.slot;
+    const std::uint16_t of = token.proof.slot.of;
+    const bool are_slots = of == 0 ? token.proof.slots == std::vector<std::uint16_t>{0}
+                                   : token.proof.slots.back() < of && token.resources.size() == 1;
+    if (token.proof.slots.size() == 1) token.proof.slots.clear();
     const bool is_sound = !fields.is_broken() && fields.is_at_end() && !token.resources.empty() &&
-                          is_of_our_form(token.proof.value) &&
-                          (slot.of == 0 ? slot.number == 0 : slot.number < slot.of);
+                          is_of_our_form(token.proof.value) && are_slots;
     return is_sound ? std::optional(std::move(token)) : std::nullopt;
 }
 

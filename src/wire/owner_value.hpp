@@ -65,6 +65,11 @@ struct lease_proof {
     slot_number slot{};
     bool is_shared = false;
     std::chrono::milliseconds min_hold{0};
+    std::vector<std::uint16_t> slots{};  ///< Of several all, in their order, from `slot` on.
+
+    std::span<const std::uint16_t> all_slots() const noexcept {
+        return slots.empty() ? std::span(&slot.number, 1) : std::span(slots);
+    }
 };
 
 struct lease_token {

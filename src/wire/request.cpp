@@ -69,7 +69,7 @@ void append_keys(request& out, const lock_kind& kind, std::string_view key_prefi
         resp::append_words(out.queues, {queue_of(key_prefix, queue_for)});
     };
     append_one(key, resource_key);
-    for (const auto& other : others) append_one(other, other);
+    for (const auto& other : others) append_one(other, kind.has_slot ? resource_key : other);
     out.locks = static_cast<std::uint32_t>(1 + others.size());
     if (kind.set_of != nullptr) {
         resp::append_words(out.set, {kind.set_of(key_prefix, resource_key)});
@@ -79,8 +79,10 @@ void append_keys(request& out, const lock_kind& kind, std::string_view key_prefi
 void append_verb(request& out, const lock_kind& kind, std::string_view verb) {
     boost::container::small_vector<char, 24> word(verb.begin(), verb.end());
     word.insert(word.end(), kind.suffix.begin(), kind.suffix.end());
+    const bool has_slots = kind.has_slot && out.locks > 1;
+    if (has_slots) word.push_back('s');
     append(out, {std::string_view(word.data(), word.size())});
-    if (kind.is_of_several) append(out, {decimal(out.locks)});
+    if (kind.is_of_several || has_slots) append(out, {decimal(out.locks)});
 }
 
 void append(request& out, std::initializer_list<std::string_view> words) {
@@ -88,10 +90,16 @@ void append(request& out, std::initializer_list<std::string_view> words) {
     out.count += static_cast<std::uint32_t>(words.size());
 }
 
-void append_slot(request& out, const slot_number& slot) {
+void append_slots(request& out, const slot_number& slot, more_keys others,
+                  std::uint64_t revision) {
     std::string of = std::to_string(slot.of);
     if (slot.period_ms > 0) of += '/' + std::to_string(slot.period_ms);
-    append(out, {decimal(slot.number), of});
+    if (revision > 0) of += '@' + std::to_string(revision);
+    std::string numbers = std::to_string(slot.number);
+    for (const std::string_view key : others) {
+        numbers.append(",").append(key.substr(without_slot(key).size() + 1));
+    }
+    append(out, {numbers, of});
 }
 
 }  // namespace redlock::wire

@@ -33,6 +33,9 @@ struct request {
     std::string queues;       ///< Of the waiters for them.
     std::string set;          ///< That goes with it: of readers, or of slots; empty for others.
     std::string words;        ///< Encoded: the verb and its arguments; or the whole command.
+    /// Encoded: a command of newer servers that does the same; or nothing. What it answers is read
+    /// as the script's answer.
+    std::string command;
     std::uint32_t count = 0;  ///< Of the words; 0: a command of its own.
     std::uint32_t locks = 1;  ///< Of the keys, not counting what goes with them.
     /// How long the node is to keep them; zero: it takes and prolongs none.
@@ -40,13 +43,14 @@ struct request {
 
     bool is_command() const noexcept { return count == 0; }
     std::size_t size() const noexcept {
-        return keys.size() + queues.size() + set.size() + words.size();
+        return keys.size() + queues.size() + set.size() + words.size() + command.size();
     }
     void clear() noexcept {
         keys.clear();
         queues.clear();
         set.clear();
         words.clear();
+        command.clear();
         count = 0;
         locks = 1;
         keeps_for = {};
@@ -178,6 +182,15 @@ inline std::vector<redlock::detail::recycled_string> other_keys(
     }
     return keys;
 }
+/// The keys of these slots of a resource that has `of`.
+inline std::vector<redlock::detail::recycled_string> slot_keys(
+    std::string_view key_prefix, std::string_view resource, std::span<const std::uint16_t> slots,
+    std::uint16_t of) {
+    std::vector<redlock::detail::recycled_string> keys;
+    keys.reserve(slots.size());
+    for (const std::uint16_t one : slots) keys.push_back(lock_key(key_prefix, resource, {one, of}));
+    return keys;
+}
 /// The key of the resource of which that is the key of a slot.
 inline std::string_view without_slot(std::string_view slot_key) noexcept {
     return slot_key.substr(0, slot_key.rfind('#'));
@@ -218,6 +231,7 @@ struct lock_kind {
     /// A request is about several keys, and says about how many.
     bool is_of_several = false;
     /// The key is that of a slot. Its queue, and the set that goes with it, are the resource's.
+    /// A request may be about several slots of one resource.
     bool has_slot = false;
     /// It is acquired by a command of the server's own, without a script.
     bool is_plain_set = false;
@@ -249,8 +263,9 @@ void append_keys(request& out, const lock_kind& kind, std::string_view key_prefi
 /// Words of a request, counted. The first is a verb, with the kind's suffix.
 void append_verb(request& out, const lock_kind& kind, std::string_view verb);
 void append(request& out, std::initializer_list<std::string_view> words);
-/// Its number, and of how many.
-void append_slot(request& out, const slot_number& slot);
+/// Its number, with those of the other keys, and of how many, and when that was set.
+void append_slots(request& out, const slot_number& slot, more_keys others,
+                  std::uint64_t revision = 0);
 
 /// A waiter's place in the queues of the nodes.
 struct queue_entry {

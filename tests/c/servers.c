@@ -136,6 +136,7 @@ static void readers_and_slots_are_options(void) {
     redlock_options shared = zeroed();
     redlock_options slots = zeroed();
     redlock_lease* all[3] = {NULL, NULL, NULL};
+    redlock_lease* permits;
     shared.shared = 1;
     all[0] = held(client, "read", &shared);
     all[1] = held(client, "read", &shared);
@@ -147,6 +148,14 @@ static void readers_and_slots_are_options(void) {
     all[1] = held(client, "slots", &slots);
     CHECK(redlock_lease_slot(all[0]) + redlock_lease_slot(all[1]) == 1);
     CHECK_IS(redlock_acquire(client, "slots", &slots, &all[2]), REDLOCK_CONTENDED);
+    slots.permits = 2;
+    slots.slots = 3;
+    permits = held(client, "permits", &slots);
+    CHECK_IS(redlock_acquire(client, "permits", &slots, &all[2]), REDLOCK_CONTENDED);
+    CHECK_IS(redlock_release(permits), REDLOCK_OK);
+    slots.permits = 4;
+    CHECK_IS(redlock_acquire(client, "permits", &slots, &all[2]), REDLOCK_INVALID_ARGUMENT);
+    CHECK_HAS(redlock_last_error(), "permits must be 1 to 3");
     redlock_lease_free(all[0]);
     redlock_lease_free(all[1]);
     redlock_client_free(client);
@@ -187,6 +196,27 @@ static void a_token_moves_a_lease_to_another_client(void) {
     CHECK_IS(redlock_adopt(other, token, NULL, &adopted), REDLOCK_NOT_HELD);
     CHECK_IS(redlock_adopt(other, "nonsense", NULL, &adopted), REDLOCK_INVALID_ARGUMENT);
     redlock_client_free(other);
+    redlock_client_free(client);
+}
+
+/* Each long before its ttl is over. */
+static void a_lease_is_lost_as_its_terms_say(void) {
+    redlock_client* const client = connected();
+    redlock_options how = zeroed();
+    redlock_lease* lease;
+    how.max_hold_ms = 300;
+    lease = held(client, "limited", &how);
+    CHECK(is_readable(redlock_lease_lost_fd(lease), 60000));
+    CHECK_IS(redlock_lease_loss(lease), REDLOCK_LOSS_MAX_HOLD);
+    CHECK_IS(redlock_release(lease), REDLOCK_LOST);
+    how = zeroed();
+    how.ttl_ms = 60000;
+    how.no_renew = 1;
+    how.loss_margin_ms = 59000;
+    lease = held(client, "early", &how);
+    CHECK(is_readable(redlock_lease_lost_fd(lease), 30000));
+    CHECK_IS(redlock_lease_loss(lease), REDLOCK_LOSS_EXPIRED);
+    CHECK_IS(redlock_release(lease), REDLOCK_LOST);
     redlock_client_free(client);
 }
 
@@ -497,6 +527,16 @@ static void a_limit_says_when_to_try_again(void) {
     CHECK_IS(redlock_limiter_acquire(limiter, 1000, cancel, NULL), REDLOCK_CANCELLED);
     redlock_cancel_free(cancel);
     redlock_limiter_free(limiter);
+    CHECK_IS(redlock_limiter_new(client, "costs", 5, 20000, &limiter), REDLOCK_OK);
+    CHECK_IS(redlock_limiter_use(limiter, 4, 0, NULL, NULL), REDLOCK_OK);
+    CHECK_IS(redlock_limiter_use(limiter, 2, 0, NULL, NULL), REDLOCK_CONTENDED);
+    CHECK_IS(redlock_limiter_use(limiter, 6, 0, NULL, NULL), REDLOCK_INVALID_ARGUMENT);
+    CHECK_HAS(redlock_last_error(), "a cost of 6");
+    CHECK_IS(redlock_limiter_set(limiter, 6), REDLOCK_OK);
+    CHECK_IS(redlock_limiter_use(limiter, 2, 0, NULL, NULL), REDLOCK_OK);
+    CHECK_IS(redlock_limiter_set(limiter, 0), REDLOCK_INVALID_ARGUMENT);
+    CHECK_IS(redlock_limiter_set(NULL, 1), REDLOCK_INVALID_ARGUMENT);
+    redlock_limiter_free(limiter);
     CHECK_IS(redlock_limiter_new(client, "limited", 0, 20000, &limiter), REDLOCK_INVALID_ARGUMENT);
     CHECK_HAS(redlock_last_error(), "1000");
     CHECK_IS(redlock_limiter_new(client, "limited", 1, 0, &limiter), REDLOCK_INVALID_ARGUMENT);
@@ -641,6 +681,7 @@ static void options_stay_where_they_are(void) {
     CHECK(sizeof(void*) != word || offsetof(redlock_options, note) == 8 * word);
     CHECK(sizeof(void*) != word || offsetof(redlock_options, watchdog_ms) == 9 * word);
     CHECK(sizeof(void*) != word || offsetof(redlock_options, cancel) == 10 * word);
+    CHECK(sizeof(void*) != word || offsetof(redlock_options, permits) == 11 * word);
 }
 
 static void null_pointers_are_refused(void) {
@@ -740,6 +781,7 @@ static const struct named_test tests[] = {
     {"readers_and_slots_are_options", readers_and_slots_are_options},
     {"several_are_acquired_at_once", several_are_acquired_at_once},
     {"a_token_moves_a_lease_to_another_client", a_token_moves_a_lease_to_another_client},
+    {"a_lease_is_lost_as_its_terms_say", a_lease_is_lost_as_its_terms_say},
     {"an_extension_has_bounds", an_extension_has_bounds},
     {"another_thread_ends_a_wait", another_thread_ends_a_wait},
     {"an_acquire_is_begun_and_taken", an_acquire_is_begun_and_taken},

@@ -163,6 +163,27 @@ TEST_CASE("a node that hangs delays the first try after split votes, and no othe
     CHECK(e->held);
 }
 
+TEST_CASE("split votes do not wait for a node that is still being connected") {
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    w.run_for(10s);
+    w.set_mode(2, mode::mute);
+    w.cut(2);
+    w.nodes[0].put("r", world::elsewhere, w.now + 1h);
+    const std::chrono::milliseconds wait = GENERATE(0ms, 10s);
+    const auto e = w.acquire("r", {.ttl = 10s, .wait = wait});
+    w.run_for(10ms);
+    REQUIRE_FALSE(e->is_over());
+    if (wait == 0ms)
+        CHECK(w.engine->stats().retries > 0);
+    else
+        CHECK(w.ours("r") == 0);
+    w.nodes[0].remove("r");
+    w.run_for(60ms);
+    REQUIRE(w.options.connect_timeout > 200ms);  // it is being connected since 70 ms
+    if (wait == 0ms) CHECK(e->held);
+}
+
 TEST_CASE("a majority that can't vote is no quorum, and each vote says why") {
     world w(5);
     w.modes[0] = mode::refuses;

@@ -110,6 +110,28 @@ struct limited_user {
 
 }  // namespace
 
+TEST_CASE("with a loop, too, a call may cost several", "[limiter]") {
+    two_programs both(5);
+    limit_outcome first;
+    both.of_a->async_try_acquire(3, first.handler());
+    both.pass(0ms);
+    REQUIRE(first.done());
+    CHECK(first.value().allowed);
+    CHECK(both.taken() == 3);
+    limit_outcome second;
+    both.of_b->async_acquire_for(20s, 4, second.handler());
+    both.pass(0ms);
+    CHECK_FALSE(second.done());
+    CHECK(both.await([&] { return second.done(); }));
+    CHECK_FALSE(second.error());
+    CHECK(second.value().at >= first.value().at + 3s);
+    limit_outcome never;
+    both.of_b->async_acquire_for(20s, 6, never.handler());
+    both.pass(0ms);
+    REQUIRE(never.done());
+    CHECK(never.error() == errc::invalid_argument);
+}
+
 TEST_CASE("as many as the limit are allowed at once, and the next learns when", "[limiter]") {
     two_programs both(3);
     allowed_times allowed;

@@ -106,6 +106,31 @@ TEST_CASE("a connection opens once, and tells the replies to its greeting from t
     CHECK(l.start().take().empty());
 }
 
+TEST_CASE("a password has connect_timeout to come, and the node is not blamed where it does not") {
+    line l;
+    l.start();
+    l.pass(l.given.connect_timeout / 2);
+    l.on_asking("password_command get", l.now);
+    CHECK(l.is_untried());
+    l.pass(l.given.connect_timeout - 1ms);
+    CHECK(l.ends.empty());
+    l.pass(1ms);
+    REQUIRE(l.ends.size() == 1);
+    CHECK(l.ends[0].error == errc::no_credentials);
+    CHECK(l.ends[0].detail.starts_with("password_command get gave no password within "));
+
+    l.pass(1h);
+    l.on_asking("password_command get", l.now);
+    l.pass(l.given.connect_timeout - 1ms);
+    l.on_reached(l.now);  // it came, and the node has its own time
+    l.pass(l.given.connect_timeout - 1ms);
+    CHECK(l.ends.size() == 1);
+    l.pass(1ms);
+    REQUIRE(l.ends.size() == 2);
+    CHECK(l.ends[1].error == errc::timed_out);
+    CHECK(l.ends[1].detail.find("far away") == std::string::npos);
+}
+
 TEST_CASE("files that can't be used are a reason of a failed greeting, and of none after it") {
     line l;
     l.start();

@@ -63,9 +63,9 @@ TEST_CASE("each node has four of its own round trips before it counts as hung") 
     CHECK(w.engine->node(0).node_timeout() == 250ms);
     CHECK(w.engine->node(1).node_timeout() == 320ms);
     CHECK(w.engine->node(2).node_timeout() == 400ms);
-    CHECK(w.engine->parts().nodes.time_for_quorum(3) == 320ms);
+    CHECK(w.engine->parts().nodes.time_for_quorum(node_lists(3)) == 320ms);
     CHECK(w.engine->parts().nodes.time_for_all() == 400ms);
-    CHECK(w.engine->parts().nodes.shortest_time_for_quorum(1) == 50ms);
+    CHECK(w.engine->parts().nodes.shortest_time_for_quorum(node_lists(1)) == 50ms);
     for (std::size_t i = 0; i < 3; ++i) w.set_mode(i, mode::mute);
     const auto before = w.now;
     const auto e = w.granted("r");

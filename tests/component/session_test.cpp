@@ -176,6 +176,42 @@ TEST_CASE("a script that the node forgot is sent with its text, once") {
     }
 }
 
+TEST_CASE("a release goes by the server's own command where this user may use it") {
+    struct server {
+        std::string valkey_version;
+        std::string answer;  // to the handshake
+        bool is_asked;
+        bool has_command;
+    };
+    const std::vector<server> all{{"", ":0\r\n", false, false},
+                                  {"8.1.4", ":0\r\n", false, false},
+                                  {"9.0.0", ":0\r\n", true, true},
+                                  {"10.2.1", ":0\r\n", true, true},
+                                  {"9.0.0", "-NOPERM no\r\n", true, false},
+                                  {"9.0.0", "-ERR unknown command\r\n", true, false},
+                                  {"9.0.0", "-READONLY no\r\n", true, false}};
+    for (const server& one : all) {
+        for (const char* answer : {":1\r\n", "-WRONGTYPE no\r\n"}) {
+            CAPTURE(one.valkey_version, one.answer, answer);
+            rig r;
+            r.valkey_version = one.valkey_version;
+            r.delifeq_answer = one.answer;
+            r.ready();
+            CHECK(r.asked_more == (one.is_asked ? "DELIFEQ" : ""));
+            const auto release = r.make_request("R");
+            release->owed = true;
+            r.submit(release);
+            const auto sent = r.sent();
+            REQUIRE(sent.size() == 1);
+            CHECK(sent[0].front() == (one.has_command ? "DELIFEQ" : "EVALSHA"));
+            if (one.has_command) CHECK(sent[0] == fakes::command{"DELIFEQ", "R", "by R"});
+            r.hear(answer);
+            CHECK(release->heard.size() == 1);
+            CHECK(r.session.is_idle());
+        }
+    }
+}
+
 TEST_CASE("what is not wanted any more, or calls no script, is not sent again") {
     rig r;
     r.ready();
@@ -492,6 +528,20 @@ TEST_CASE("a connection on which nothing is answered is given up") {
         }
         CHECK(r.drops == 0);
     }
+}
+
+TEST_CASE("a login that is worth nothing any more costs the connection, and the next one logs in") {
+    rig r;
+    r.ready();
+    const auto a = r.submitted("A");
+    const auto b = r.submitted("B");
+    r.hear("-NOAUTH Authentication required.\r\n");
+    CHECK(a->heard == lines{"refused"});
+    CHECK(b->heard == lines{"refused"});
+    REQUIRE(r.downs.size() == 1);
+    CHECK(r.downs[0].error == errc::auth_failed);
+    r.pass(1s);
+    CHECK(r.opens == 2);
 }
 
 TEST_CASE("bytes that are no reply cost the connection and nothing else") {

@@ -43,7 +43,7 @@ class Compose(unittest.TestCase):
         self.up_on_free_ports()
         self.config = self.folder / "config.json"
         self.config.write_text(json.dumps({
-            "key_prefix": "lock:", "connect_timeout_ms": 10000,
+            "key_prefix": "lock:", "connect_timeout_ms": 10000, "node_timeout_ms": 10000,
             "nodes": [{"name": name, "host": "127.0.0.1", "port": port, "username": "operator",
                        "password_file": "operator.password"}
                       for name, port in zip(NODES, self.ports)]}), encoding="utf-8")

@@ -52,8 +52,8 @@ class FirstProduction(unittest.TestCase):
                                 f'"host": "127.0.0.1", "port": {self.ports[node]}')
             line = next(line for line in text.splitlines() if f'"{node}"' in line)
             text = text.replace(line, line.replace('"tls": {', f'"tls": {{"server_name": "{node}.example.net", '))
-        (self.folder / "config.json").write_text(text.replace("{", '{"connect_timeout_ms": 10000, ', 1),
-                                                 encoding="utf-8")
+        (self.folder / "config.json").write_text(text.replace(
+            "{", '{"connect_timeout_ms": 10000, "node_timeout_ms": 10000, ', 1), encoding="utf-8")
         (commands,) = of_page("4. The configuration of programs")
         self.shell(commands)
 

@@ -46,7 +46,8 @@ class Passwords(unittest.TestCase):
 
     def redlock(self, user, prefix, *words):
         config = self.folder / f"{user}.json"
-        config.write_text(json.dumps({"key_prefix": prefix, "connect_timeout_ms": 10000, "nodes": [
+        config.write_text(json.dumps({"key_prefix": prefix, "connect_timeout_ms": 10000,
+                                      "node_timeout_ms": 10000, "nodes": [
             {"host": "127.0.0.1", "port": self.port, "username": user,
              "password_file": f"{user}.password"}]}), encoding="utf-8")
         return subprocess.run([os.environ["REDLOCK_TOOL"], words[0], "--config", str(config), *words[1:]],

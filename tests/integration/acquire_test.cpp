@@ -282,7 +282,9 @@ TEST_CASE("the password and the ACL user of the options are used", "[acquire][se
     for (std::size_t i = 0; i < 3; ++i) {
         // It was woken, and nothing was refused.
         if (options.fencing) CHECK(nodes.ask(i).calls("publish") > 0);
-        CHECK(denied_on(nodes, i) == std::vector<std::string>{});
+        auto denied = denied_on(nodes, i);
+        if (!options.fencing) std::erase(denied, "delifeq");  // only Valkey 9 knows that right
+        CHECK(denied == std::vector<std::string>{});
     }
 }
 

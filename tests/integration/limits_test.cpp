@@ -207,6 +207,28 @@ TEST_CASE("a blocking wait for a limit is stopped by its token", "[limits]") {
     CHECK(client.stats().granted == 1);
 }
 
+TEST_CASE("a number that one node says was set in the future counts nowhere", "[limits]") {
+    cluster nodes(3);
+    found(nodes);
+    const std::string counted = "{r}:slots";
+    nodes.ask(0).command({"ZADD", counted, "-9000000000000", "k:1/40000@9000000000000000"});
+    blocking_client client(nodes.options());
+    rate_limiter limiter(client, "r", 3, 40s);
+    for (int call = 0; call < 3; ++call) CHECK(limiter.try_acquire().allowed);
+    CHECK_FALSE(limiter.try_acquire().allowed);
+    limiter.set_limit(4);
+    CHECK(limiter.try_acquire().allowed);
+}
+
+TEST_CASE("a limit that was set leaves the period to the calls", "[limits]") {
+    cluster nodes(3);
+    found(nodes);
+    blocking_client client(nodes.options());
+    rate_limiter(client, "r", 2, 50s).set_limit(3);
+    rate_limiter limiter(client, "r", 2, 200ms);
+    for (int call = 0; call < 9; ++call) CHECK(limiter.acquire_for(patience).allowed);
+}
+
 TEST_CASE("coroutines of several clients have each slot alone, and all finish", "[limits]") {
     constexpr std::uint16_t slots = 3;
     constexpr int turns = 6;

@@ -75,6 +75,7 @@ private:
     }
     detail::transport_user& user_of(std::size_t) override { return listener_; }
     void end_turn() override { wire_.flush(); }
+    void put(detail::mail&) noexcept override {}
     std::uint64_t random_word() override { return 0; }
     const core::own_delay& own_delay() const noexcept override { return delay; }
     void on_listening(std::size_t, time_point) override {}

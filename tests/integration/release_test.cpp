@@ -23,6 +23,41 @@ TEST_CASE("a released key is gone on every node", "[release]") {
     CHECK(d.client().stats().leases == 0);
 }
 
+TEST_CASE("a plain lock is given back without a script where the server has a command for that",
+          "[release][servers]") {
+    cluster nodes(3, durable);
+    const auto known = nodes.ask(0).command({"COMMAND", "INFO", "delifeq"});
+    const bool has_command = !known.items.empty() && known.items[0].type != reply::kind::nil;
+    bool has_right = true;
+    SECTION("that the user may call") {}
+    SECTION("that is forbidden to the user") {
+        if (!has_command) return;
+        for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).acl_setuser({"default", "-delifeq"});
+        has_right = false;
+    }
+    driver d(nodes.options(false));
+    for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).reset_calls();
+    for (int i = 0; i < 2; ++i) {
+        auto got = d.acquire("r", {.ttl = 60s});
+        REQUIRE(got.error() == error_code{});
+        REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+        CHECK(d.release(std::move(got.value())) == error_code{});
+        REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
+    }
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(nodes.ask(i).calls("delifeq") == (has_command && has_right ? 2 : 0));
+        CHECK(nodes.ask(i).calls("evalsha") == (has_command && has_right ? 0 : 2));
+    }
+    // What is given back in the background is free for the acquire that leaves with it.
+    for (int i = 0; i < 4; ++i) CHECK(d.acquire("next", {.ttl = 60s}).error() == error_code{});
+    auto owed = d.acquire("r", {.ttl = 60s});
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+    nodes.kill(2);
+    CHECK(d.release(std::move(owed.value())) == error_code{});
+    nodes.restart(2);
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }, 10s));
+}
+
 TEST_CASE("a node that answers late gets the release behind its acquire", "[release]") {
     cluster nodes(3);
     found(nodes);
@@ -62,7 +97,7 @@ TEST_CASE("a node that comes back with the key is cleaned on reconnection", "[re
     CHECK(d.log().count(event_kind::release_owed) >= 1);
 }
 
-TEST_CASE("somebody else's key is never deleted", "[release]") {
+TEST_CASE("somebody else's key is never deleted", "[release][servers]") {
     cluster nodes(3);
     driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 60s, .renew = false});
@@ -86,7 +121,7 @@ TEST_CASE("somebody else's key is never deleted", "[release]") {
     }
 }
 
-TEST_CASE("no key on a quorum is not_held", "[release]") {
+TEST_CASE("no key on a quorum is not_held", "[release][servers]") {
     cluster nodes(3);
     driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 60s, .renew = false});
@@ -98,7 +133,7 @@ TEST_CASE("no key on a quorum is not_held", "[release]") {
     CHECK(d.until([&] { return nodes.holding("r") == 0; }));
 }
 
-TEST_CASE("without a quorum of answers it is no_quorum, and owed", "[release]") {
+TEST_CASE("without a quorum of answers it is no_quorum, and owed", "[release][servers]") {
     cluster nodes(3, durable);
     driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 60s});

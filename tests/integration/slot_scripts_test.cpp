@@ -9,6 +9,7 @@
 #include <bitset>
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace redlock;
@@ -38,6 +39,32 @@ public:
                      long long ttl_ms = 30'000) {
         return ask(of_slot(to_acquire("K", fence, owner, ttl_ms), slot, slots));
     }
+    /// Those at once.
+    static asked of_all(asked what, const std::vector<int>& all, int slots) {
+        what = of_slot(std::move(what), all.front(), slots);
+        for (const int slot : std::vector<int>(all.begin() + 1, all.end())) {
+            const std::string key = "K#" + text(slot);
+            what.others.push_back({key, key + ":F", what.queue});
+            what.slot += "," + text(slot);
+        }
+        return what;
+    }
+    std::string take_all(const std::vector<int>& all, int slots, const std::string& owner,
+                         long long ttl_ms = 30'000) {
+        return ask(of_all(to_acquire("K", ++clock_us, owner, ttl_ms), all, slots));
+    }
+    std::string take_all(const std::vector<int>& all, int slots, const std::string& owner,
+                         const waiter& who) {
+        return ask(of_all(as_waiter(to_acquire("K", ++clock_us, owner), who), all, slots));
+    }
+    std::string give_all_back(const std::vector<int>& all, int slots, const std::string& owner) {
+        return ask(of_all(to_release("K", owner), all, slots));
+    }
+    long long wait(const waiter& who, int slots) {
+        eval(with_held_clock(resp::wait().text, clock_us), {"K:S", "Q"},
+             {"1", who.id, text(who.ticket), text(who.life_ms), text(slots)});
+        return last().items.at(0).items.at(0).number;
+    }
     std::string take(int slot, int slots, const std::string& owner, const waiter& who) {
         return ask(of_slot(as_waiter(to_acquire("K", ++clock_us, owner), who), slot, slots));
     }
@@ -56,7 +83,7 @@ public:
         }
         return out.substr(0, static_cast<std::size_t>(last().items.at(6).number));
     }
-    bool was_refused() const { return last().items.size() == 7 && last().items[0].number == 6; }
+    bool was_refused() const { return last().items.size() == 8 && last().items[0].number == 6; }
     long long left_ms() const { return last().items.at(1).number; }
 };
 
@@ -276,11 +303,7 @@ TEST_CASE("a slot that is given back wakes the first waiter, and a waiter that l
 
 TEST_CASE("a wait for a slot answers the time until one is free", "[scripts]") {
     slot_node n;
-    const auto wait = [&](const waiter& who) {
-        n.eval(with_held_clock(resp::wait().text, n.clock_us), {"K:S", "Q"},
-               {"1", who.id, text(who.ticket), text(who.life_ms), "2"});
-        return n.last().items.at(0).items.at(0).number;
-    };
+    const auto wait = [&](const waiter& who) { return n.wait(who, 2); };
     CHECK(wait({"ann:1", 100}) == 0);
     n.take(0, 2, ours, {"ann:1", 100});
     n.take(1, 2, ours, begun_us, 5'000);
@@ -313,4 +336,219 @@ TEST_CASE("a slot is prolonged, taken again and kept as a lock is", "[scripts]")
           "{4 " + text(n.clock_us) + "}");
     CHECK(n.ask(slot_node::of_slot(to_extend("K", n.clock_us + 1, theirs), 1, 2)) ==
           "{1 " + text(n.clock_us) + "}");
+}
+
+TEST_CASE("several slots are taken at once, or none", "[scripts]") {
+    slot_node n;
+    CHECK(n.take_all({1, 4, 9}, 10, ours) == "1");
+    for (const char* key : {"K#1", "K#4", "K#9"}) {
+        CHECK(n.get(key) == ours);
+        CHECK(n.lives(key, 30s));
+        CHECK(n.exists(std::string(key) + ":F"));
+    }
+    CHECK(n.take_all({1, 4, 9}, 10, ours, 60'000) == "1");  // again
+    CHECK(n.lives("K#9", 60s));
+    n.take_all({0, 9, 2}, 10, theirs);
+    REQUIRE(n.was_refused());
+    CHECK(n.free() == "1011011110");
+    CHECK(n.last().items[2].text == ours);
+    CHECK_FALSE(n.exists("K#0"));
+    CHECK_FALSE(n.exists("K#2"));
+    n.take_all({0, 10}, 11, theirs);  // there are ten
+    REQUIRE(n.was_refused());
+    CHECK_FALSE(n.exists("K#0"));
+    CHECK(n.ask(n.of_all(to_release("K"), {1, 4, 9}, 10)) == "1");
+    for (const char* key : {"K#1", "K#4", "K#9"}) CHECK_FALSE(n.exists(key));
+    CHECK(n.take_all({0, 9, 2}, 10, theirs) == "1");
+}
+
+TEST_CASE("one that wants several slots waits until as many are free, and so do those behind it",
+          "[scripts]") {
+    slot_node n;
+    wake_listener ann("ann");
+    wake_listener bob("bob");
+    const waiter first{"ann:1/3", 100};
+    const waiter second{"bob:1", 101};
+    for (int i = 0; i < 5; ++i) n.take(i, 5, ours, begun_us, 10'000 * (i + 1));
+    n.take_all({0, 1, 2}, 5, theirs, first);
+    REQUIRE(n.was_refused());
+    CHECK(n.wait(first, 5) == 30'001);
+    n.take(0, 5, others, second);
+    REQUIRE(n.was_refused());
+    n.give_back(0, 5, ours);
+    n.give_back(1, 5, ours);
+    CHECK(ann.heard().empty());
+    CHECK(bob.heard().empty());
+    n.take(0, 5, others, second);
+    REQUIRE(n.was_refused());
+    CHECK(n.last().items.at(4).number == 2'000);  // ms, for which another waits
+    n.take(0, 5, others, ++n.clock_us);           // would not wait, and must not pass
+    REQUIRE(n.was_refused());
+    CHECK(n.wait(second, 5) == 2'000);
+    n.give_back(2, 5, ours);
+    CHECK(ann.heard() == "K#2");
+    CHECK(bob.heard().empty());
+    CHECK(n.wait(first, 5) == 0);
+    n.take(0, 5, others, second);
+    REQUIRE(n.was_refused());
+    n.give_back(3, 5, ours);
+    CHECK(bob.heard() == "K#3");  // there is room for both
+    CHECK(n.take(3, 5, others, second) == "1");
+    CHECK(n.take_all({0, 1, 2}, 5, theirs, first) == "1");
+    CHECK_FALSE(n.exists("Q"));
+}
+
+TEST_CASE("a release of several slots wakes as many as they are enough for", "[scripts]") {
+    slot_node n;
+    wake_listener ann("ann");
+    wake_listener bob("bob");
+    wake_listener cid("cid");
+    wake_listener dan("dan");
+    n.take_all({0, 1, 2, 3}, 4, ours);
+    n.take(0, 4, theirs, {"ann:1", 100});
+    n.take_all({0, 1}, 4, theirs, {"bob:1/2", 101});
+    n.take_all({0, 1}, 4, theirs, {"cid:1/2", 102});
+    n.take(0, 4, theirs, {"dan:1", 103});
+    CHECK(n.give_all_back({0, 1, 2, 3}, 4, ours) == "1");
+    CHECK(ann.heard() == "K#0");
+    CHECK(bob.heard() == "K#0");
+    CHECK(cid.heard().empty());
+    CHECK(dan.heard().empty());
+    SECTION("where one of those leaves, the next is woken") {
+        n.leave(0, 4, theirs, {"bob:1/2", 101, 0});
+        CHECK(cid.heard() == "K#0");
+        CHECK(dan.heard() == "K#0");
+    }
+}
+
+TEST_CASE("the resource itself wakes one that waits for several of its slots", "[scripts]") {
+    slot_node n;
+    wake_listener ann("ann");
+    wake_listener bob("bob");
+    REQUIRE(n.ask(to_acquire("K", begun_us, ours)) == "1");
+    n.take(0, 3, others, begun_us);
+    n.take_all({0, 1, 2}, 3, theirs, {"ann:1/3", 100});
+    n.ask(as_waiter(to_acquire("K", ++n.clock_us, theirs), {"bob:1", 101}));
+    CHECK(n.ask(to_release("K", ours)) == "1");
+    CHECK(ann.heard() == "K");
+    CHECK(bob.heard().empty());
+}
+
+TEST_CASE("several slots are prolonged, taken again and kept together", "[scripts]") {
+    slot_node n;
+    const std::vector<int> all{1, 3, 4};
+    const auto keys = {"K#1", "K#3", "K#4"};
+    const auto extend = [&](long long ttl_ms) {
+        return n.ask(n.of_all(to_extend("K", ++n.clock_us, ours, ttl_ms), all, 5));
+    };
+    CHECK(n.take_all(all, 5, ours, 10'000) == "1");
+    CHECK(extend(60'000) == "1");
+    for (const char* key : keys) CHECK(n.lives(key, 60s));
+    n.command({"DEL", "K#3"});
+    CHECK(extend(70'000).starts_with("{1 "));
+    for (const char* key : keys) CHECK(n.lives(key, 70s));
+    SECTION("not where somebody else has one of them") {
+        n.set("K#3", theirs);
+        n.command({"DEL", "K#1"});
+        CHECK(extend(80'000) == "0");
+        CHECK_FALSE(n.exists("K#1"));
+        CHECK(n.lives("K#4", 70s));
+        CHECK(n.give_all_back(all, 5, ours) == "0");
+        CHECK_FALSE(n.exists("K#4"));
+        CHECK(n.get("K#3") == theirs);
+    }
+    SECTION("kept") {
+        asked kept = n.of_all(to_release("K", ours), all, 5);
+        kept.keep = "20000";
+        CHECK(n.ask(kept) == "1");
+        for (const char* key : keys) {
+            CHECK(n.get(key) == ours + "#kept");
+            CHECK(n.lives(key, 20s));
+        }
+    }
+    SECTION("noted as released, before they are given back") {
+        asked noted = n.of_all(to_release("K", ours), all, 5);
+        noted.note = "60000";
+        CHECK(n.ask(noted) == "1");
+        CHECK(extend(10'000) == "-2");
+        for (const char* key : keys) CHECK_FALSE(n.exists(key));
+    }
+}
+
+TEST_CASE("a refusal says when as many slots are free as it needs", "[scripts]") {
+    slot_node n;
+    for (int i = 0; i < 5; ++i) n.take(i, 6, others, begun_us, 10'000 * (5 - i));
+    n.take_all({0, 1}, 6, ours);  // slot 5 is free, and slot 4 the next
+    REQUIRE(n.was_refused());
+    CHECK(n.left_ms() == 10'000);
+    n.take_all({0, 1, 2, 3}, 6, ours);
+    CHECK(n.left_ms() == 30'000);
+    n.take_all({0, 1, 2, 3, 4, 5}, 6, ours);
+    CHECK(n.left_ms() == 50'000);
+}
+
+TEST_CASE("several slots stand behind those that wait, and none of them is taken under a stale fence",
+          "[scripts]") {
+    slot_node n;
+    for (int i = 0; i < 2; ++i) n.take(i, 4, others, begun_us);
+    n.take(0, 4, theirs, {"ann:1", 100});
+    n.take_all({2, 3}, 4, ours);
+    REQUIRE(n.was_refused());
+    CHECK(n.free() == "0011");
+    CHECK(n.last().items.at(4).number == 2'000);  // ms, for which another waits
+    CHECK(n.take(2, 4, theirs, {"ann:1", 100}) == "1");
+    const std::string highest = text(n.clock_us + 50);
+    n.set("K#3:F", highest);
+    CHECK(n.give_back(1, 4, others) == "1");
+    CHECK(n.take_all({1, 3}, 4, ours) == "{4 " + highest + "}");
+    CHECK_FALSE(n.exists("K#1"));
+}
+
+TEST_CASE("the number of slots that was set last counts, up and down, and nobody's own",
+          "[scripts]") {
+    slot_node n;
+    const auto named = [&](asked what, const std::string& slots) {
+        what.slots = slots;
+        return n.ask(what);
+    };
+    const auto set = [&](const std::string& slots, long long ttl_ms) {
+        asked what = n.of_slot(to_acquire("K", 0, "-", ttl_ms), 0, 1);
+        what.names = true;
+        return named(what, slots);
+    };
+    const auto take = [&](int slot, const std::string& slots) {
+        const std::string owner = text(slot) + ours;
+        return named(n.of_slot(to_acquire("K", ++n.clock_us, owner), slot, 1), slots);
+    };
+    CHECK(take(0, "3/1000") == "1");
+    CHECK(set("5/1000@100", 100'000) == "1");
+    CHECK(n.lives("K:S", 100s));
+    CHECK(take(4, "9/1000") == "1");
+    take(5, "9/1000");
+    REQUIRE(n.was_refused());
+    CHECK(n.free() == "01110");
+    CHECK(n.last().items.at(7).number == 100);
+    CHECK(set("2/1000@200", 100'000) == "1");
+    CHECK(set("7/1000@150", 100'000) == "1");  // it comes late
+    take(3, "9/1000");
+    REQUIRE(n.was_refused());
+    CHECK(n.free() == "01");
+    CHECK(n.last().items.at(7).number == 200);
+    take(3, "5/1000@100");  // by a program that has not heard of the last one
+    CHECK(n.was_refused());
+    CHECK(take(3, "6/1000@300") == "1");  // by one that has heard of a later one
+    CHECK(take(5, "3/1000") == "1");
+    n.clock_us += 101'000'000;
+    CHECK(take(8, "9/1000") == "1");
+}
+
+TEST_CASE("of the numbers that were set with one period the last one alone is kept", "[scripts]") {
+    slot_node n;
+    for (int i = 1; i <= 100; ++i) {
+        asked what = n.of_slot(to_acquire("K", 0, "-", 86'400'000), 0, 1);
+        what.names = true;
+        what.slots = "5/1000@" + text(i);
+        CHECK(n.ask(what) == "1");
+    }
+    CHECK(n.command({"ZRANGE", "K:S", "0", "-1"}).items.size() == 1);
 }

@@ -217,6 +217,44 @@ TEST_CASE("as many hold a resource as it has slots, and nobody more", "[slots][s
     CHECK(gives_all_back(a, b, nodes));
 }
 
+TEST_CASE("a lease of several slots has them all, until it gives them all back", "[slots][servers]") {
+    cluster nodes(3);
+    driver a(nodes.options());
+    driver b(nodes.options());
+    const auto several = [](std::uint16_t permits, std::chrono::milliseconds wait = 0ms) {
+        acquire_options how = one_of(5, wait);
+        how.permits = permits;
+        return how;
+    };
+    auto two = a.acquire("r", several(2));
+    auto other = b.acquire("r", several(2));
+    REQUIRE(two.error() == error_code{});
+    REQUIRE(other.error() == error_code{});
+    std::set<std::uint16_t> slots(two.value().slots().begin(), two.value().slots().end());
+    slots.insert(other.value().slots().begin(), other.value().slots().end());
+    CHECK(slots.size() == 4);
+    CHECK(b.acquire("r", several(2)).error() == errc::contended);
+    CHECK(eventually([&] { return nodes.ask(0).keys("r#?").size() == 4; }));
+    // Another process has the whole lease by its token.
+    const std::string token = two.value().token();
+    two.value().detach();
+    outcome<lease> asked;
+    b.client().async_adopt(token, acquire_options{.ttl = 3 * patience}, asked.handler());
+    auto adopted = b.finish(std::move(asked));
+    REQUIRE(adopted.error() == error_code{});
+    CHECK(adopted.value().slots().size() == 2);
+    auto waits = a.start_acquire("r", several(3, 60s));
+    REQUIRE(a.until([&] { return all_know_of(nodes, 1); }));
+    CHECK(b.acquire("r", one_of(5)).error() == errc::contended);  // the free one is waited for
+    CHECK(b.release(std::move(adopted.value())) == error_code{});
+    a.finish(waits);
+    REQUIRE(waits.error() == error_code{});
+    CHECK(waits.value().slots().size() == 3);
+    waits.value() = {};
+    other.value() = {};
+    CHECK(gives_all_back(a, b, nodes));
+}
+
 TEST_CASE("with a node down all slots are held, and by nobody twice", "[slots]") {
     cluster nodes(3);
     found(nodes);
@@ -275,16 +313,18 @@ TEST_CASE("waiters of several programs are all granted, never more at once than 
             blocking_client client(nodes.options());
             std::vector<std::thread> workers;
             for (int w = 0; w < 3; ++w) {
-                workers.emplace_back([&] {
+                workers.emplace_back([&, w] {
                     for (int round = 0; round < rounds; ++round) {
-                        auto got = client.acquire("r", one_of(slots, 60s));
+                        acquire_options how = one_of(slots, 60s);
+                        how.permits = static_cast<std::uint16_t>(1 + (round + w) % slots);
+                        auto got = client.acquire("r", how);
                         if (!got) continue;
-                        const int now = ++inside;
+                        const int now = inside += how.permits;
                         int known = most;
                         while (now > known && !most.compare_exchange_weak(known, now)) {
                         }
                         std::this_thread::sleep_for(1ms);
-                        --inside;
+                        inside -= how.permits;
                         ++done;
                         (void)client.release(std::move(*got));
                     }

@@ -385,10 +385,12 @@ class AsWithoutRedlock(unittest.TestCase):
             os.read(gate[0], 1)  # the echo of what is typed comes first
             os.execvp(shell, [shell, "-c", line + "\nexit 7"])
         os.write(terminal, b"one\n")
+        shown = b""
+        while b"\n" not in shown and select.select([terminal], [], [], LONGEST_S)[0]:
+            shown += os.read(terminal, 4096)
         os.write(gate[1], b"1")
         for end in gate:
             os.close(end)
-        shown = b""
         while select.select([terminal], [], [], LONGEST_S)[0]:
             try:
                 shown += os.read(terminal, 4096)

@@ -103,6 +103,24 @@ TEST_CASE("a nested run passes on its command's status, or 126 or 127 where it c
                      "CMD runs under its lock"));
 }
 
+TEST_CASE("a run for several slots runs under one that has as many, and else acquires", "[tool]") {
+    cluster nodes(3);
+    const std::string outer = "$R --slots 3 --permits 2 r -- sh -c 'echo $REDLOCK_SLOT; ";
+    const auto inner = [](const std::string& permits) {
+        return "exec $R --slots 3 --permits " + permits + " r -- sh -c \"echo \\$REDLOCK_SLOT\"'";
+    };
+    const auto same = in_shell(nodes, outer + inner("2"));
+    INFO(same.err);
+    CHECK(same.status == 0);
+    CHECK(same.out.size() == 8);
+    CHECK(same.out.substr(0, 4) == same.out.substr(4));
+    CHECK(in_shell(nodes, outer + inner("1")).out.size() == 8);
+    // It would wait for itself, at the head of the line.
+    const auto crowded = in_shell(nodes, outer + inner("3 --wait 60s"));
+    CHECK(crowded.status == 125);
+    CHECK(holds_text(crowded.err, "3 more don't fit beside them"));
+}
+
 TEST_CASE("alone inside shared would wait for itself, and is refused with the remedy", "[tool]") {
     cluster nodes(3);
     const auto got =

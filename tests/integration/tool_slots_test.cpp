@@ -76,6 +76,24 @@ TEST_CASE("run --slots runs so many at once, each with its slot, and no more", "
     CHECK(contains(next.err(), R"("slot":)"));
 }
 
+TEST_CASE("run --permits holds so many slots at once, or none", "[tool]") {
+    cluster nodes(3);
+    const auto run = [&](const std::string& permits, const arguments& more,
+                         const std::string& line) {
+        arguments all{"run", "--slots", "5", "--permits", permits};
+        all.insert(all.end(), more.begin(), more.end());
+        all.insert(all.end(), {"r", "--", "sh", "-c", line});
+        return with_nodes(nodes, all);
+    };
+    tool_process three(run("3", {"--json"}, "echo $REDLOCK_SLOT; exec sleep 60"));
+    REQUIRE(eventually([&] { return three.out().ends_with('\n'); }));
+    CHECK(three.out().size() == 6);
+    CHECK(contains(three.err(), R"("slots":[)"));
+    CHECK(run_to_end(run("3", {}, "true")).status == 120);
+    const auto table = run_to_end(with_nodes(nodes, {"inspect", "r"}));
+    CHECK(contains(table.out, "3 of 5 slots are held"));
+}
+
 TEST_CASE("slots that can't be are refused with the remedy", "[tool]") {
     cluster nodes(1);
     scratch folder;
@@ -93,6 +111,10 @@ TEST_CASE("slots that can't be are refused with the remedy", "[tool]") {
     refused({"--slots", "1001"}, "--slots");
     refused({"--slots", "-1"}, "--slots");
     refused({"--slots", "many"}, "--slots");
+    refused({"--slots", "3", "--permits", "4"}, "--permits 4 is above --slots 3");
+    refused({"--slots", "3", "--permits", "0"}, "--permits");
+    refused({"--slots", "100", "--permits", "65"}, "--permits");
+    refused({"--permits", "2"}, "give --slots, too");
     std::ofstream(folder / "plain.json") << R"({"nodes": ["redis://127.0.0.1:)"
                                          << nodes[0].port() << R"("], "fencing": false})";
     const auto plain = run_to_end({"run", "--config", folder / "plain.json", "--slots", "2", "r",

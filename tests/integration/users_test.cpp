@@ -157,7 +157,9 @@ TEST_CASE("a program takes locks of each kind, and nothing is refused to it", "[
         CHECK(noted.error() == error_code{});
         CHECK(d.downgrade(noted.value()) == error_code{});
     }
-    CHECK(refused_on(nodes) == nothing);
+    auto refused = refused_on(nodes);
+    if (!fencing) std::erase(refused, "delifeq");  // only Valkey 9 knows that right
+    CHECK(refused == nothing);
 }
 
 TEST_CASE("the command does for program and operator what they are for", "[users][servers]") {

@@ -4,7 +4,7 @@
 
 CLIENT is the program of client.cpp; the one on redsync is built in FOLDER from the Go module MODULE.
 Prints a table. Exit status: 0 redlock kept its promises, 1 it did not; redsync only stands beside it,
-and its column is empty where there is no Go, or its modules are out of reach.
+and its columns are missing where there is no Go, or its modules are out of reach.
 """
 import contextlib
 import json
@@ -213,6 +213,7 @@ def main():
         with contextlib.suppress(SystemExit):
             told = build_redsync(module, build)
             programs["redsync"] = [lambda ports: Told(told, RESOURCE, *ports)]
+            programs["redsync, fail-fast"] = [lambda ports: Told(told, "--fail-fast", RESOURCE, *ports)]
         print("| fault | " + " | ".join(programs) + " |\n|" + "---|" * (1 + len(programs)))
         broken = []
         for row in ROWS:

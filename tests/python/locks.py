@@ -29,7 +29,7 @@ def await_value(test, what, look, wanted):
         time.sleep(0.001)
 
 
-class Locks(unittest.TestCase):
+class TwoClients(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.client = redlock.Client.from_environment()
@@ -40,6 +40,8 @@ class Locks(unittest.TestCase):
         cls.client.close()
         cls.other.close()
 
+
+class Locks(TwoClients):
     def is_held(self, resource=None):
         return self.client.inspect(resource or self.id())["held"]
 
@@ -287,6 +289,17 @@ class Locks(unittest.TestCase):
         with semaphore:
             pass
 
+    def test_a_semaphore_gives_several_permits_at_once(self):
+        two = self.client.semaphore(self.id(), 3, permits=2)
+        with two as lease:
+            self.assertIn(lease.slot, (0, 1))
+            self.assertRaises(redlock.Contended, two.acquire)
+            with self.client.semaphore(self.id(), 3):
+                pass
+        for wrong in (0, 4):
+            with self.assertRaisesRegex(redlock.InvalidArgument, "permits must be 1 to 3"):
+                self.client.semaphore(self.id(), 3, permits=wrong)
+
     def test_readers_share_and_a_writer_does_not(self):
         with self.client.reader(self.id()), self.other.reader(self.id()):
             self.assertIsNone(self.other.writer(self.id()).try_acquire())
@@ -302,6 +315,22 @@ class Locks(unittest.TestCase):
             limiter.acquire()
         self.assertGreater(caught.exception.retry_after, 0)
         self.assertLess(caught.exception.retry_after, 22)
+
+    def test_a_call_of_a_limit_may_cost_several(self):
+        dear = self.client.rate_limiter(self.id(), 5, 20)
+        dear.acquire(cost=3)
+        self.assertFalse(dear.try_acquire(cost=3))
+        self.assertTrue(dear.try_acquire(2))
+        for cost in (0, 6, 1001, 1.5):
+            with self.assertRaises((redlock.InvalidArgument, redlock.WrongType)):
+                dear.try_acquire(cost)
+
+    def test_a_limit_is_set_for_all_programs(self):
+        mine = self.client.rate_limiter(self.id(), 1, 20)
+        theirs = self.other.rate_limiter(self.id(), 1, 20)
+        mine.set_limit(3)
+        self.assertEqual([theirs.try_acquire() for _ in range(4)], [True, True, True, False])
+        self.assertRaises(redlock.InvalidArgument, mine.set_limit, 1001)
 
     def test_retry_after_is_no_whole_number_of_seconds(self):
         limiter = self.client.rate_limiter(self.id(), 1, 0.9)

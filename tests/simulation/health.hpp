@@ -86,11 +86,15 @@ public:
         return p.troubles == 0 && p.well_from <= since;
     }
     /// How many can keep a lease of that ttl alive: its first renewal goes out a third of the ttl after
-    /// the grant, so that the answers to both have to come in what is left.
+    /// the grant, so that the answers to both have to come in what is left. With a rival none may: it
+    /// may have the near nodes' keys when the lease is granted, which then hangs on a far one.
     std::size_t keepers(std::size_t program, time_point since, duration ttl) const {
         std::size_t count = 0;
+        const bool has_rival = std::any_of(plan_->programs.begin(), plan_->programs.end(),
+                                           [](const auto& p) { return p.is_rival; });
         for (const std::size_t n : plan_->nodes_of(program)) {
             const bool is_near = 2 * plan_->nodes[n].longest_round_trip() < ttl * 6 / 10;
+            if (has_rival && !is_near) return 0;
             count += is_near && is_well(program, n, since) ? 1 : 0;
         }
         return count;

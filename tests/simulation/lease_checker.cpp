@@ -8,6 +8,8 @@
 #include <bit>
 #include <chrono>
 #include <functional>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace redlock::simulation {
@@ -105,6 +107,11 @@ void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_stat
                             time_point asked, const acquire_options& how) {
     held h = hold(by, std::move(lease));
     h.since = last_grant_ = when_->now();
+    // What was granted on a node may have been deleted while the other answers were on their way.
+    if (keys_deleted_at_ && by.true_time(h.until - how.ttl) <= *keys_deleted_at_) {
+        partings_.try_emplace(h.value, parting{.by_hand = true});
+        return;
+    }
     check_number(h, by.true_time(asked));
     require(how.slots == 0 || h.lease->proof.slot.number < how.slots, "exclusion",
             [&] { return by.name() + " got a slot of " + h.lease->resource + " that is none"; });
@@ -117,11 +124,46 @@ void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_stat
     });
     count_turn(h, by.true_time(asked));
     const auto others = h.lease->held_as->left().also->others;
+    const auto slots = h.lease->proof.all_slots();
+    require(slots.size() == how.permits, "exclusion", [&] {
+        return by.name() + " got " + std::to_string(slots.size()) + " slots in place of " +
+               std::to_string(how.permits);
+    });
     check_granted(h, how);
-    for (const auto& other : others) {
-        h.key = other;
+    for (std::size_t i = 0; i < others.size(); ++i) {
+        h.key = others[i];
+        if (how.permits > 1) h.slot.number = slots[i + 1];
+        check_number(h, by.true_time(asked));
         check_granted(h, how);
     }
+    check_permits(h, how.slots);
+}
+
+// However the slots are named.
+void lease_checker::check_permits(const held& of, std::uint16_t slots) {
+    if (!is_safe() || slots == 0 || of.by->is_misled()) return;
+    std::set<std::string> held;  // by their keys: one that is handed on is two programs'
+    for (const auto& one : open_) {
+        const bool is_one = one.slot.of != 0 && one.lease->resource == of.lease->resource;
+        const bool lives = one.true_until > when_->now() && !partings_.contains(one.value);
+        if (is_one && lives) held.emplace(one.key);
+    }
+    require(held.size() <= std::max(slots, plan_->slots), "exclusion", [&] {
+        return of.by->name() + " holds " + of.lease->resource + ", of which " +
+               std::to_string(held.size()) + " slots are held";
+    });
+}
+
+void lease_checker::allowed(const holder& by, std::uint16_t cost) {
+    if (!is_safe() || by.is_misled()) return;
+    calls_.erase(calls_.begin(), calls_.upper_bound(when_->now()));
+    unsigned sum = cost;
+    for (const auto& [until, before] : calls_) sum += before;
+    require(sum <= plan_->limit, "limit", [&] {
+        return by.name() + " may call, and within a period calls of " + std::to_string(sum) +
+               " were allowed";
+    });
+    calls_.emplace(by.true_time(by.local_now() + plan_->period), cost);
 }
 
 // While somebody has a slot who names a smaller number, nobody asks for one beyond and is granted
@@ -169,13 +211,15 @@ void lease_checker::check_kept(const held& of, milliseconds min_hold) {
     keys_kept_[of.value] = until;
 }
 
+// A holder of a lease that another one gives back, or that is taken from it, goes on until it asks the
+// nodes: see `check_growth`.
 void lease_checker::check_exclusion(const held& of) {
-    if (!is_safe()) return;
+    if (!is_safe() || partings_.contains(of.value)) return;
     const time_point now = when_->now();
     for (const held& other : open_) {
         if (other.lease == of.lease || other.key != of.key || other.value == of.value) continue;
         if (other.is_shared && of.is_shared) continue;
-        if (partings_.contains(other.value)) continue;  // by another holder: see `check_growth`
+        if (partings_.contains(other.value)) continue;
         require(other.true_until <= now, "exclusion", [&] {
             return of.by->name() + " holds " + of.lease->resource + " while " + other.by->name() +
                    " relies on it for " + in_ms(other.true_until - now) + " more";

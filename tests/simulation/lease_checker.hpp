@@ -129,6 +129,9 @@ public:
         return at->second;
     }
 
+    /// The rate limiter allows a call that costs so much: it counts for a period by its own clock.
+    void allowed(const holder& by, std::uint16_t cost);
+
     /// A worker waits for the resource, and does so no longer.
     void waits(const void* worker, std::size_t resource);
     void waits_no_longer(const void* worker) { waiting_.erase(worker); }
@@ -198,11 +201,13 @@ private:
     void check_exclusion(const held& of);
     void check_number(const held& of, time_point asked);
     void check_kept(const held& of, milliseconds min_hold);
+    void check_permits(const held& of, std::uint16_t slots);
     bool is_safe() const noexcept { return plan_->within == bounds::safe; }
 
     const plan* plan_;
     const schedule* when_;
     time_point last_grant_ = beginning;
+    std::optional<time_point> keys_deleted_at_;
     std::vector<held> open_;
     struct fences {
         std::uint64_t last = 0;
@@ -210,6 +215,7 @@ private:
     };
     std::map<std::string, fences, std::less<>> fences_;    // of each key
     std::map<std::string, time_point, std::less<>> kept_;  // until when others are kept out
+    std::multimap<time_point, std::uint16_t> calls_;       // what each costs, until it counts no more
     text_map<time_point> keys_kept_;                       // the same, by the owner value
     text_map<support> support_;                            // by the owner value
     std::map<std::string, time_point, std::less<>> foreign_;
@@ -231,6 +237,8 @@ private:
     std::optional<violation> first_;
 };
 
+/// What the calls of the rate limiter are for.
+inline constexpr std::string_view limited_resource = "limited";
 /// The name of a resource by its number.
 std::string resource_name(std::size_t number);
 

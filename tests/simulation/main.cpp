@@ -1,32 +1,36 @@
 // The simulation as a program: one seed with its story, many seeds and what they add up to, or
 // every order of small worlds.
 // SPDX-License-Identifier: MIT
-#include "simulation/downgrades.hpp"
 #include "simulation/changes.hpp"
 #include "simulation/deletions.hpp"
 #include "simulation/bursts.hpp"
 #include "simulation/elections.hpp"
+#include "simulation/guests.hpp"
 #include "simulation/orders.hpp"
+#include "simulation/permits.hpp"
 #include "simulation/plan.hpp"
+#include "simulation/plan_text.hpp"
 #include "simulation/set_back.hpp"
 #include "simulation/shrink.hpp"
 #include "simulation/story.hpp"
 #include "simulation/world.hpp"
+#include "tests/support/trace.hpp"
 
 #include <CLI/CLI.hpp>
 #include <malloc.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <fstream>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <limits>
 #include <map>
 #include <mutex>
-#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -42,9 +46,12 @@ double hours(redlock::duration d) { return seconds(d).count() / 3600; }
 
 /// What not every world has.
 const std::map<std::string, std::function<bool(const plan&)>> features{
+    {"common", [](const plan&) { return true; }},
     {"readers", &plan::has_readers},
     {"downgrades", &plan::has_downgrades},
     {"slots", &plan::has_slots},
+    {"permits", &plan::has_permits},
+    {"limits", [](const plan& in) { return in.limit != 0; }},
     {"min_hold", &plan::has_least_holds},
     {"tokens", &plan::has_tokens},
     {"init", [](const plan& in) { return in.has_errand(errand::init); }},
@@ -64,6 +71,25 @@ const std::map<std::string, std::function<bool(const plan&)>> features{
     {"turns", [](const plan& in) { return in.most_turns != 0; }},
 };
 
+template <plan (*Draw)(std::uint64_t)>
+plan with_guests(std::uint64_t seed) {
+    plan out = Draw(seed);
+    draw_guests(out);
+    return out;
+}
+
+/// Families of worlds, by the feature that all of these have.
+constexpr std::array<std::pair<const char*, plan (*)(std::uint64_t)>, 8> families{{
+    {"common", simulation::draw},
+    {"elections", with_guests<draw_elections>},
+    {"bursts", with_guests<draw_bursts>},
+    {"changes", with_guests<draw_changes>},
+    {"set_back", with_guests<draw_set_back>},
+    {"deletions", with_guests<draw_deletions>},
+    {"permits", draw_permits},
+    {"limits", draw_limits},
+}};
+
 /// Every world as it is drawn, or with less.
 struct variation {
     std::vector<std::string> missing{};  ///< Safeguards: "guard", "fencing".
@@ -71,15 +97,14 @@ struct variation {
     std::vector<std::string> with{};     ///< What a world needs, or is left out: "readers", ...
 
     plan draw(std::uint64_t seed) const {
-        plan out = needs("elections")    ? draw_elections(seed)
-                   : needs("bursts")     ? draw_bursts(seed)
-                   : needs("downgrades") ? draw_downgrades(seed)
-                   : needs("changes")    ? draw_changes(seed)
-                   : needs("set_back")   ? draw_set_back(seed)
-                   : needs("deletions")  ? draw_deletions(seed)
-                                         : simulation::draw(seed);
-        out.has_notes = needs("notes");  // in any world: none is drawn with them
-        out.promise = promise;
+        const auto family = std::find_if(families.begin(), families.end(),
+                                         [this](const auto& f) { return needs(f.first); });
+        plan out = (family == families.end() ? families.front() : *family).second(seed);
+        out.has_notes = out.has_notes || needs("notes");
+        return vary(std::move(out));
+    }
+    plan vary(plan out) const {
+        if (!promise.empty()) out.promise = promise;
         for (program_plan& p : out.programs) {
             p.is_guarded = p.is_guarded && !lacks("guard");
             p.is_fenced = p.is_fenced && !lacks("fencing");
@@ -107,16 +132,15 @@ std::vector<std::string> names_of(const Map& in) {
 
 void print(const std::string& line) { std::cout << line << '\n'; }
 
-int tell_one(std::uint64_t seed, const variation& how, bool may_shrink) {
-    plan what = how.draw(seed);
+int tell_one(plan what, bool may_shrink) {
     if (may_shrink) {
         const auto first = run_quietly(what);
         if (first.broken) {
-            std::cerr << "seed " << seed << " breaks a promise; shrinking it\n";
+            std::cerr << "seed " << what.seed << " breaks a promise; shrinking it\n";
             what = shrink(std::move(what), *first.broken);
         }
     }
-    std::cout << what.describe();
+    std::cout << text_of(what);
     story log(print);
     const auto result = world(what, log).run();
     if (result.broken) {
@@ -126,6 +150,19 @@ int tell_one(std::uint64_t seed, const variation& how, bool may_shrink) {
     std::cout << (result.broken ? "violation" : "no violation") << " in "
               << seconds(result.lasted).count() << " s, digest " << log.digest() << '\n';
     return result.broken ? 1 : 0;
+}
+
+/// A file, or each of a folder, by its name.
+std::vector<std::pair<std::string, plan>> read_plans(const std::filesystem::path& from) {
+    std::vector<std::pair<std::string, plan>> out;
+    if (!std::filesystem::is_directory(from)) {
+        out.emplace_back(from.filename().string(), read_plan(from));
+        return out;
+    }
+    for (const auto& one : testing::traces_of(from)) {
+        out.emplace_back(one.filename().string(), read_plan(one));
+    }
+    return out;
 }
 
 /// Many seeds on all processors, one after the other.
@@ -139,7 +176,7 @@ public:
         std::size_t most_failures = 10;
         bool prints_digests = false;
         variation how{};
-        std::vector<std::uint64_t> these{};  ///< Empty: the numbers themselves.
+        std::vector<std::pair<std::string, plan>> worlds{};  ///< In place of seeds.
     };
     explicit campaign(terms of) : terms_(std::move(of)), next_(terms_.first) {}
 
@@ -160,19 +197,22 @@ private:
                 std::chrono::steady_clock::now() - began_ > terms_.limit) {
                 return;
             }
-            const std::uint64_t seed = terms_.these.empty() ? number : terms_.these[number];
-            const plan what = terms_.how.draw(seed);
+            const bool is_drawn = terms_.worlds.empty();
+            const plan what = is_drawn ? terms_.how.draw(number)
+                                       : terms_.how.vary(terms_.worlds[number].second);
+            const std::string called = is_drawn ? "seed " + std::to_string(number)
+                                                : "world " + terms_.worlds[number].first;
             if (!terms_.how.fits(what)) continue;
             if (begun_++ >= terms_.most_seeds) return;
             // Lines are made only for a reader, and the digest is of the lines.
             story log(terms_.prints_digests ? [](const std::string&) {} : story::reader());
             const auto result = world(what, log).run();
             const std::lock_guard lock(mutex_);
-            if (terms_.prints_digests) std::cout << "seed " << seed << ' ' << log.digest() << '\n';
+            if (terms_.prints_digests) std::cout << called << ' ' << log.digest() << '\n';
             ++seeds_;
             for (const auto& [name, field] : counter_fields) total_.*field += result.counts.*field;
             simulated_ += result.lasted;
-            if (result.broken) report(seed, *result.broken);
+            if (result.broken) report(called, what.seed, *result.broken);
             tell_progress();
         }
     }
@@ -183,11 +223,11 @@ private:
         reported_at_ = now;
         std::cerr << seeds_ << " seeds, " << failed_.size() << " broke a promise\n";
     }
-    void report(std::uint64_t seed, const violation& how) {
+    void report(const std::string& name, std::uint64_t seed, const violation& how) {
         ++failures_;
         ++broken_[how.checker];
         failed_.push_back(seed);
-        std::cerr << "seed " << seed << ": " << how.checker << ": " << how.text << '\n';
+        std::cerr << name << ": " << how.checker << ": " << how.text << '\n';
     }
     void print_sum(double took_s) const {
         auto field = [first = true](const char* name, auto value) mutable {
@@ -223,17 +263,6 @@ private:
     redlock::duration simulated_{};
 };
 
-/// The numbers at the beginnings of lines.
-std::vector<std::uint64_t> read_list(const std::string& path) {
-    std::ifstream file(path);
-    std::vector<std::uint64_t> out;
-    for (std::string line; std::getline(file, line);) {
-        std::istringstream words(line);
-        if (std::uint64_t seed = 0; words >> seed) out.push_back(seed);
-    }
-    return out;
-}
-
 bool read_range(const std::string& text, std::uint64_t& first, std::uint64_t& last) {
     const auto dash = text.find('-');
     try {
@@ -260,8 +289,10 @@ int main(int argc, char** argv) {
     std::uint64_t fresh = 0;
     auto* some = app.add_option("--fresh", fresh, "Run so many seeds that nobody has run");
     auto* soak = app.add_option("--minutes", minutes, "Run fresh seeds for so long");
-    std::string list;
-    auto* listed = app.add_option("--list", list, "Run the seeds in this file, one a line");
+    std::string file;
+    auto* written = app.add_option("--world", file,
+                                   "Tell the story of the world in this file, or run those of this "
+                                   "folder")->check(CLI::ExistingPath);
     app.add_option("--without", terms.how.missing, "Leave this out: guard or fencing")
         ->check(CLI::IsMember({"guard", "fencing"}));
     app.add_option("--with", terms.how.with,
@@ -278,17 +309,25 @@ int main(int argc, char** argv) {
     app.add_flag("--whole", is_whole, "Do not shrink a seed that fails");
     CLI11_PARSE(app, argc, argv);
     mallopt(M_TRIM_THRESHOLD, 64 << 20);  // what one world leaves is for the next
-    if (one->count() != 0) return tell_one(seed, terms.how, !is_whole);
+    if (one->count() != 0) return tell_one(terms.how.draw(seed), !is_whole);
     if (every->count() != 0) {
         return search_orders(which, seconds(soak->count() != 0 ? minutes * 60 : 1e9), jobs);
     }
-    if (listed->count() != 0) {
-        terms.these = read_list(list);
-        if (terms.these.empty()) {
-            std::cerr << "simulate: there is no seed in " << list << '\n';
+    if (written->count() != 0) {
+        try {
+            terms.worlds = read_plans(file);
+        } catch (const std::invalid_argument& why) {
+            std::cerr << "simulate: " << why.what() << '\n';
             return 2;
         }
-        terms.last = terms.these.size() - 1;
+        if (terms.worlds.empty()) {
+            std::cerr << "simulate: there is no world in " << file << '\n';
+            return 2;
+        }
+        if (!std::filesystem::is_directory(file)) {
+            return tell_one(terms.how.vary(terms.worlds.front().second), !is_whole);
+        }
+        terms.last = terms.worlds.size() - 1;
     } else if (many->count() != 0) {
         if (!read_range(seeds, terms.first, terms.last)) {
             std::cerr << "simulate: write --seeds A-B, two numbers and the first not the larger\n";
@@ -301,8 +340,8 @@ int main(int argc, char** argv) {
         if (some->count() != 0) terms.most_seeds = std::max<std::uint64_t>(fresh, 1);
         std::cerr << "simulate: fresh seeds from " << terms.first << " on\n";
     } else {
-        std::cerr << "simulate: say --seed, --seeds, --list, --fresh, --minutes or --orders; see "
-                     "--help\n";
+        std::cerr << "simulate: say --seed, --seeds, --world, --fresh, --minutes or --orders; "
+                     "see --help\n";
         return 2;
     }
     if (soak->count() != 0) terms.limit = seconds(minutes * 60);

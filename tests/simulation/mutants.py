@@ -36,7 +36,7 @@ import tempfile
 CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGFPE, signal.SIGBUS, signal.SIGILL)
 # About what two processors run in four minutes. A slower machine takes longer, and tries the same seeds.
 MOST = 5_000
-FOUND = re.compile(r"^seed (\d+): ([^:]+): (.*)$", re.M)
+FOUND = re.compile(r"^(seed \d+|world \S+): ([^:]+): (.*)$", re.M)
 BROKEN = re.compile(r"!!! ([^:]+): ", re.M)
 # What a test says in the end, of Catch2, in C and in Python: without that it did not run.
 ENDED = re.compile(r"assertions:|\d+ tests, \d+ failures|^Ran [1-9]\d* test", re.M)
@@ -202,12 +202,12 @@ def keep(listed, name, seed):
                       encoding="utf-8")
 
 
-def hunt(program, clean, options, kept, mutant):
-    """The first seed that breaks a promise, and does not without the bug: the bug's own, one of those
-    that are kept, or any."""
+def hunt(program, clean, options, worlds, mutant):
+    """The first world that breaks a promise, and does not without the bug: of the bug's own seed, one
+    of those in text, or any seed."""
     needs, own = mutant.get("with"), mutant.get("seed")
-    places = [("--list", kept), ("--seeds", f"1-{options.most}", "--minutes",
-                                 str(options.seconds / 60))]
+    places = [("--world", worlds), ("--seeds", f"1-{options.most}", "--minutes",
+                                    str(options.seconds / 60))]
     if own:
         places.insert(0, ("--seeds", f"{own}-{own}"))
     for where in places:
@@ -220,10 +220,12 @@ def hunt(program, clean, options, kept, mutant):
     else:
         tried = json.loads(said.stdout.splitlines()[-1])["seeds"]
         return f"NOT CAUGHT by {tried} seeds", False
-    seed, promise = found.group(1), found.group(2)
-    if simulate(clean, options, "--seeds", f"{seed}-{seed}", needs=needs).returncode != 0:
-        return f"NOT CAUGHT: seed {seed} breaks a promise without it, too", False
-    return f"seed {seed}, {promise}", True
+    place, promise = found.group(1), found.group(2)
+    kind, name = place.split()
+    where = ("--seeds", f"{name}-{name}") if kind == "seed" else ("--world", worlds)
+    if simulate(clean, options, *where, needs=needs).returncode != 0:
+        return f"NOT CAUGHT: {place} breaks a promise without it, too", False
+    return f"{place}, {promise}", True
 
 
 def search(program, clean, options, world):
@@ -239,7 +241,7 @@ def search(program, clean, options, world):
     return f"\"{world}\", {found.group(1)}", True
 
 
-def judge(root, program, clean, mutant, options, kept):
+def judge(root, program, clean, mutant, options, worlds):
     if "test" in mutant:
         named = mutant.get("case", mutant["test"])
         if run_test(root, *test_of(mutant), options) == 0:
@@ -251,7 +253,7 @@ def judge(root, program, clean, mutant, options, kept):
         verdict, is_caught = search(program, clean, options, mutant["world"])
         if verdict:
             return verdict, is_caught
-    return hunt(program, clean, options, kept, mutant)
+    return hunt(program, clean, options, worlds, mutant)
 
 
 AS_BUILT = ("-std=c++20", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wno-sign-conversion",
@@ -361,7 +363,7 @@ def main():
         try:
             program = build(root, options.jobs, program_of(mutant))
             verdict, is_caught = judge(root, program, clean, mutant, options,
-                                       str(project / "tests/simulation/seeds.txt"))
+                                       str(project / "tests/simulation/worlds"))
         except BuildFailed as why:
             verdict, is_caught, can_build = f"DOES NOT BUILD\n{why}", False, False
         finally:

@@ -33,12 +33,6 @@ void draw_one_program(plan& out, chance& dice) {
 
 }  // namespace
 
-void draw_revocations(plan& out, chance& dice) {
-    const duration longest = 2 * duration(out.connect_timeout) + 6 * out.longest_node_timeout();
-    add_visits(out, dice, add_brief_program(out, dice, errand::revoke),
-               dice.between_orders(200ms, 10s), longest);
-}
-
 void draw_wrong_fences(plan& out, chance& dice) {
     draw_one_program(out, dice);
     out.length = 20s;

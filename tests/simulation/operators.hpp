@@ -7,9 +7,6 @@
 
 namespace redlock::simulation {
 
-/// Beside all else an operator takes resources from their holders, as `redlock release --force`
-/// does.
-void draw_revocations(plan& out, chance& dice);
 /// While no program runs nodes lose their data, and an operator declares all of them new, as
 /// `redlock init` does; or none loses any, and no program has compared their clocks yet. Then one of
 /// them hangs, and a program begins: it is never refused for lack of votes.

@@ -5,9 +5,9 @@
 #include "core/lease.hpp"
 #include "core/retry.hpp"
 #include "simulation/absence.hpp"
+#include "simulation/guests.hpp"
 #include "simulation/late_commands.hpp"
 #include "simulation/late_grants.hpp"
-#include "simulation/lookers.hpp"
 #include "simulation/newcomers.hpp"
 #include "simulation/operators.hpp"
 #include "simulation/other_files.hpp"
@@ -21,7 +21,6 @@
 
 #include <algorithm>
 #include <array>
-#include <sstream>
 
 namespace redlock::simulation {
 
@@ -34,7 +33,8 @@ constexpr std::array names{"crash_keep", "crash_lose",    "crash_rewind",  "free
                            "step_clock", "partition",     "lag",           "cut",     "half_open",
                            "deafen",     "pause",      "suspend",       "kill",          "close",
                            "copy",       "stall",         "nap",           "declare", "evict",
-                           "hitch",      "swap_files",    "write_fence",   "visit",   "erase"};
+                           "hitch",      "swap_files",    "write_fence",   "visit",   "erase",
+                           "slow_list"};
 
 // These are drawn in worlds of their own only.
 constexpr std::size_t common_kinds = static_cast<std::size_t>(fault_kind::copy);
@@ -58,12 +58,8 @@ public:
         draw_lists();
         draw_move();
         out_.are_twins = chance(out_.seed, 11).happens(0.04);
-        draw_readers();
-        draw_least_holds();
-        draw_slots();
-        draw_several();
-        draw_evictions();
-        draw_visitors();
+        draw_swaps();
+        draw_guests(out_, has_upheavals_);
         return std::move(out_);
     }
 
@@ -77,75 +73,13 @@ private:
         }
     }
 
-    // In some worlds some share their locks. From a stream of its own, so that the other worlds are
-    // as they are without these.
-    void draw_readers() {
-        chance dice(out_.seed, 17);
-        const bool has_worlds = out_.about != style::rolling && !is_plain_;
-        if (!dice.happens(0.25) || !has_worlds) return;
-        for (program_plan& p : out_.programs) {
-            p.reads = dice.pick(std::array{0.0, 0.3, 0.7, 0.95});
-        }
-    }
-
-    // The same for slots.
-    void draw_slots() {
-        chance dice(out_.seed, 19);
-        if (!dice.happens(0.2) || out_.about == style::rolling || is_plain_) return;
-        out_.slots = static_cast<std::uint16_t>(dice.pick(std::array{2, 2, 3, 9}));
-        const bool do_numbers_differ = chance(out_.seed, 22).happens(0.3);
-        for (program_plan& p : out_.programs) {
-            p.takes_slots = dice.pick(std::array{0.3, 0.9, 1.0});
-            p.slots = do_numbers_differ ? static_cast<std::uint16_t>(dice.between(2, out_.slots))
-                                        : out_.slots;
-        }
-    }
-
-    // The same for several resources at once.
-    void draw_several() {
-        chance dice(out_.seed, 20);
-        if (!dice.happens(0.2) || out_.about == style::rolling) return;
-        out_.resources = static_cast<std::size_t>(dice.between(2, 4));
-        for (program_plan& p : out_.programs) {
-            p.takes_several = dice.pick(std::array{0.0, 0.3, 0.8, 1.0});
-        }
-    }
-
-    // The same for leases that keep others out for a while in any case.
-    void draw_least_holds() {
-        chance dice(out_.seed, 18);
-        if (!dice.happens(0.1) || out_.about == style::rolling || is_plain_) return;
-        for (program_plan& p : out_.programs) p.keeps = dice.pick(std::array{0.0, 0.3, 0.9});
-    }
-
-    // No lock is safe where a server evicts keys. What is left of one then, as the set of its readers,
-    // must not count.
-    void draw_evictions() {
-        chance dice(out_.seed, 21);
-        if (!dice.happens(0.4) || out_.within == bounds::safe) return;
-        for (std::int64_t left = dice.between(3, 20); left > 0; --left) {
-            out_.faults.push_back({.kind = fault_kind::evict,
-                                   .at = dice.between(duration(0), out_.length),
-                                   .nodes = 1U << dice.below(out_.nodes.size())});
-        }
-    }
-
-    // Programs that come, do one thing and end, beside the others. Each kind from a stream of its own,
-    // so that the other worlds are as they are without these.
-    void draw_visitors() {
-        if (has_upheavals_ || out_.double_of || out_.has_lists() || out_.about == style::rolling) {
+    // Servers restart with other files now and then.
+    void draw_swaps() {
+        chance dice(out_.seed, 29);
+        if (!dice.happens(0.04) || has_upheavals_ || out_.double_of || out_.has_lists() ||
+            out_.about == style::rolling) {
             return;
         }
-        if (chance dice(out_.seed, 24); dice.happens(0.1)) {
-            draw_tokens(out_, dice);
-        }
-        if (chance dice(out_.seed, 27); dice.happens(0.05)) draw_revocations(out_, dice);
-        if (chance dice(out_.seed, 28); dice.happens(0.05)) draw_lookers(out_, dice);
-        if (chance dice(out_.seed, 29); dice.happens(0.04)) draw_swaps(dice);
-    }
-
-    // Servers restart with other files now and then.
-    void draw_swaps(chance& dice) {
         for (std::int64_t left = dice.between(2, 8); left > 0; --left) {
             add({.kind = fault_kind::swap_files,
                  .at = dice.between(duration(0), out_.length),
@@ -798,18 +732,11 @@ private:
     bool is_plain_ = false;  // nobody has fences, and nothing is forgotten
 };
 
-std::string bits(std::uint32_t set, char letter) {
-    std::string out;
-    for (std::uint32_t i = 0; set >> i != 0; ++i) {
-        if ((set >> i & 1U) != 0) out += letter + std::to_string(i) + " ";
-    }
-    return out;
-}
-
 }  // namespace
 
 const char* name_of(fault_kind kind) noexcept { return names.at(static_cast<std::size_t>(kind)); }
 const char* name_of(style s) noexcept { return styles.at(static_cast<std::size_t>(s)); }
+const char* name_of(errand e) noexcept { return errands.at(static_cast<std::size_t>(e)); }
 
 std::vector<std::size_t> plan::nodes_of(std::size_t program) const {
     std::vector<std::size_t> out;
@@ -830,6 +757,11 @@ bool plan::has_downgrades() const noexcept {
                        [](const program_plan& p) { return p.downgrades > 0; });
 }
 
+bool plan::has_permits() const noexcept {
+    return std::any_of(programs.begin(), programs.end(),
+                       [](const program_plan& p) { return p.takes_permits > 0; });
+}
+
 bool plan::has_least_holds() const noexcept {
     return std::any_of(programs.begin(), programs.end(),
                        [](const program_plan& p) { return p.keeps > 0; });
@@ -843,6 +775,11 @@ bool plan::has_tokens() const noexcept {
 bool plan::has_errand(errand what) const noexcept {
     return std::any_of(programs.begin(), programs.end(),
                        [what](const program_plan& p) { return p.does == what; });
+}
+
+bool plan::has_elections() const noexcept {
+    return std::any_of(programs.begin(), programs.end(),
+                       [](const program_plan& p) { return p.is_candidate; });
 }
 
 bool plan::has_deletions() const noexcept {
@@ -937,46 +874,5 @@ bool plan::is_amnesia_possible() const noexcept {
 }
 
 plan draw(std::uint64_t seed) { return drawing(seed).draw(); }
-
-std::string plan::describe() const {
-    using seconds = std::chrono::duration<double>;
-    std::ostringstream out;
-    out << "seed " << seed << ", " << (within == bounds::safe ? "safe, " : "wild, ")
-        << name_of(about) << ": " << nodes.size() << " nodes, " << programs.size() << " programs, "
-        << foreigners.size() << " foreigners, " << faults.size() << " faults in "
-        << seconds(length).count() << " s; ttl_max " << ttl_max.count() << " ms, node_timeout "
-        << node_timeout.count() << " ms, connect_timeout " << connect_timeout.count() << " ms"
-        << (are_twins ? "; all of one name, with owners that they give" : "") << '\n';
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-        const node_plan& n = nodes[i];
-        out << "    n" << i << (n.is_durable ? ", durable" : "") << ", clock off by "
-            << milliseconds(std::chrono::duration_cast<milliseconds>(n.clock_offset)).count()
-            << " ms and drifting by " << n.drift_ppm << " ppm, latency "
-            << std::chrono::duration_cast<std::chrono::microseconds>(n.latency).count() << " us";
-        if (double_of && i + 1 == nodes.size()) out << ", the same server as n" << *double_of;
-        out << '\n';
-    }
-    for (std::size_t i = 0; has_lists() && i < programs.size(); ++i) {
-        const auto all = static_cast<std::uint32_t>((1U << nodes.size()) - 1);
-        const program_plan& p = programs[i];
-        out << "    p" << i << " names " << bits(p.list & all, 'n');
-        if (p.is_joint()) out << "and then " << bits(p.list_after, 'n');
-        if (changes_lists) {
-            out << "from " << seconds(p.begins).count() << " s to " << seconds(p.ends).count();
-        }
-        out << (p.gives_up ? ", gives up\n" : "\n");
-    }
-    for (std::size_t i = 0; i < programs.size(); ++i) {
-        if (!programs[i].is_brief()) continue;
-        out << "    p" << i << " is brief: "
-            << errands.at(static_cast<std::size_t>(programs[i].does)) << '\n';
-    }
-    for (const fault& f : faults) {
-        out << "    at " << seconds(f.at).count() << " s " << name_of(f.kind) << ' '
-            << bits(f.nodes, 'n') << bits(f.programs, 'p') << "for " << seconds(f.lasts).count()
-            << " s\n";
-    }
-    return out.str();
-}
 
 }  // namespace redlock::simulation

@@ -58,11 +58,12 @@ enum class fault_kind : std::uint8_t {
     write_fence,  ///< For a while a fence that is far ahead stands on `nodes`, as written by hand.
     visit,       ///< Each of `programs`, which are brief, begins, does its errand and ends.
     erase,       ///< As `evict`, and the fences are gone, too: an operator deletes by hand.
+    slow_list,   ///< Answers to CLIENT LIST take `amount`, and with them what follows on the way.
 };
 const char* name_of(fault_kind kind) noexcept;
 /// Whether all is to be as if it had not happened.
 constexpr bool is_slight(fault_kind k) noexcept {
-    return k == fault_kind::nap || k == fault_kind::hitch;
+    return k == fault_kind::nap || k == fault_kind::hitch || k == fault_kind::slow_list;
 }
 /// Whether keys of locks are gone. No client can know that, and it costs no vote.
 constexpr bool deletes_keys(fault_kind k) noexcept {
@@ -130,6 +131,7 @@ enum class errand : std::uint8_t {
     watch,   ///< Asks who holds a resource, again and again.
     commit,  ///< Ends a change of the list of nodes, or gives it up.
 };
+const char* name_of(errand e) noexcept;
 
 /// One program with one client and some workers, each busy with one lock at a time.
 struct program_plan {
@@ -147,6 +149,8 @@ struct program_plan {
     double reads = 0;          ///< How often it would share the lock.
     double takes_slots = 0;    ///< How often it would have a slot.
     std::uint16_t slots = 0;   ///< So many there are, as it says.
+    double takes_permits = 0;  ///< How often it would have several of them at once.
+    double calls = 0;          ///< How often it makes a call of the rate limiter.
     double takes_several = 0;  ///< How often it would have several resources at once.
     double keeps = 0;          ///< How often it would keep others out for a while in any case.
     double downgrades = 0;     ///< How often it goes on as a reader where it is a writer.
@@ -187,6 +191,8 @@ struct plan {
     milliseconds drift_min{2};
     std::size_t resources = 1;
     std::uint16_t slots = 0;  ///< Of each resource, at most; 0: none is asked for.
+    std::uint16_t limit = 0;  ///< So many calls per `period`, of all programs; 0: none are made.
+    milliseconds period{};
     double tail = 0;          ///< How often a message takes much longer than usual.
     duration tail_delay{};
     /// All programs have one name, and their workers give the same owners: containers, of which one
@@ -221,6 +227,8 @@ struct plan {
     /// Whether some writers go on as readers.
     bool has_downgrades() const noexcept;
     bool has_slots() const noexcept { return slots != 0; }
+    /// Whether some take several slots at once.
+    bool has_permits() const noexcept;
     bool has_least_holds() const noexcept;
     /// Whether some hand over the tokens of their leases.
     bool has_tokens() const noexcept;
@@ -234,7 +242,8 @@ struct plan {
     std::vector<std::size_t> nodes_of(std::size_t program) const;
     /// Whether some programs that ask for locks name other nodes than the rest.
     bool has_lists() const noexcept;
-    bool has_elections() const noexcept { return longest_vacancy.has_value(); }
+    /// Whether some campaign to lead.
+    bool has_elections() const noexcept;
     /// Whether an operator deletes keys of locks, where all other promises hold.
     bool has_deletions() const noexcept;
     bool has_bursts() const noexcept { return between_bursts > duration(0); }
@@ -266,7 +275,6 @@ struct plan {
     duration good_for() const noexcept;
     /// Whether nodes that restart may forget foreign locks, which no guard protects.
     bool is_amnesia_possible() const noexcept;
-    std::string describe() const;
 };
 
 /// The world of a seed.

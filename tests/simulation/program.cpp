@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/program.hpp"
 
+#include "client/limit.hpp"
 #include "client/operator.hpp"
 #include "simulation/holders.hpp"
 #include "simulation/visitor.hpp"
@@ -183,6 +184,10 @@ void program::start() {
     }
     detail::engine_host& host = *this;
     engine_ = std::make_unique<detail::engine>(options_, host, *traffic_);
+    if (terms().calls > 0) {
+        limiter_ = std::make_shared<detail::limiter>(std::string(limited_resource), around_.in.limit,
+                                                     around_.in.period, options_);
+    }
     for (std::size_t i = 0; i < terms().workers; ++i) {
         workers_.push_back(std::make_unique<worker>(
             *this, i, chance(around_.in.seed, 300 + index_ * 8 + i, incarnation_)));

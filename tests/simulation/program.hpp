@@ -26,6 +26,10 @@
 #include <string_view>
 #include <vector>
 
+namespace redlock::detail {
+struct limiter;
+}
+
 namespace redlock::simulation {
 
 class visitor;
@@ -119,6 +123,8 @@ public:
     void cancel(detail::operation& what);
     void operation_ended() noexcept { --open_operations_; }
     const surroundings& around() const noexcept { return around_; }
+    /// Of its process; null where it makes no calls.
+    const std::shared_ptr<detail::limiter>& limiter() const noexcept { return limiter_; }
     const program_plan& terms() const noexcept { return around_.in.programs[index_]; }
     std::size_t list_size() const noexcept { return nodes_.size(); }
     /// How many nodes it could count on since then, by its own clock, to keep a lease of that ttl.
@@ -172,6 +178,7 @@ private:
     std::shared_ptr<house> house_;
     std::unique_ptr<detail::engine> engine_;
     std::vector<std::unique_ptr<worker>> workers_;
+    std::shared_ptr<detail::limiter> limiter_;
     std::unique_ptr<visitor> visitor_;            // of a brief program
     std::vector<std::function<void()>> backlog_;  // of a process that is stopped
     text_set owners_;                             // that this process has drawn

@@ -127,6 +127,8 @@ void server::read(const socket_ptr& at) {
         checker_.before(c, at->client_, when_->now());
         const auto said = model_.execute(at->client_, c, when_->now());
         checker_.after(said, when_->now());
+        const bool lists = c.size() > 1 && c[0] == "CLIENT" && c[1] == "LIST";
+        if (lists) at->silent_until_ = when_->now() + list_takes_;
         if (on_strike_ && is_strike(c, said)) on_strike_();
         ++commands;
         counts_->noscripts += said.text.starts_with("NOSCRIPT") ? 1 : 0;
@@ -138,8 +140,12 @@ void server::read(const socket_ptr& at) {
     }
     counts_->commands += static_cast<std::uint64_t>(commands);
     at->unread_.clear();
-    answer(commands, [at, out = std::move(out), pushed = std::exchange(pushed_, {})]() mutable {
-        if (!out.empty()) at->reply_(std::move(out));
+    answer(commands, [this, at, out = std::move(out), pushed = std::exchange(pushed_, {})]() mutable {
+        if (at->silent_until_ > when_->now()) {
+            when_->at(at->silent_until_, [at, out = std::move(out)] { at->reply_(out); });
+        } else if (!out.empty()) {
+            at->reply_(std::move(out));
+        }
         for (const auto& [to, message] : pushed) {
             if (const auto s = to.lock()) s->reply_(message);
         }

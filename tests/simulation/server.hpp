@@ -40,6 +40,7 @@ private:
     resp::parser parser_{};
     std::string unread_;
     std::uint64_t process_ = 0;  // which it was connected to
+    time_point silent_until_{};
 };
 using socket_ptr = std::shared_ptr<socket>;
 
@@ -61,6 +62,8 @@ public:
     void thaw();
     /// From now on each command takes this long.
     void slow_down(duration per_command) noexcept { per_command_ = per_command; }
+    /// From now on a list of its clients takes this long, and nothing else does.
+    void slow_list(duration takes) noexcept { list_takes_ = takes; }
     /// Writes a snapshot, which is what it goes back to when it is rewound.
     void save() { model_.save(); }
     /// Its process dies, and is back with the other setting of `appendonly`.
@@ -110,6 +113,7 @@ private:
         ready_;  // sockets with something to read, and whose
     std::vector<std::pair<std::weak_ptr<socket>, std::string>> pushed_;  // by what is carried out
     duration per_command_{};
+    duration list_takes_{};
     time_point busy_until_{};
     int freezes_ = 0;
     bool is_up_ = true;

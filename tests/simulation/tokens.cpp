@@ -3,24 +3,13 @@
 #include "simulation/tokens.hpp"
 
 #include "core/lease.hpp"
-#include "simulation/visits.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
 namespace redlock::simulation {
 
 using namespace std::chrono_literals;
-
-void draw_tokens(plan& out, chance& dice) {
-    for (program_plan& p : out.programs) {
-        p.hands_over = dice.pick(std::array{0.1, 0.4, 0.9});
-    }
-    const duration pause = dice.between_orders(50ms, 5s);
-    const duration longest = 2 * duration(out.connect_timeout) + 4 * out.longest_node_timeout();
-    add_visits(out, dice, add_brief_program(out, dice, errand::token), pause, longest);
-}
 
 void draw_tokens_ahead(plan& out, chance& dice) {
     out.ttl_max = milliseconds(dice.between(30'000, 120'000));

@@ -44,9 +44,6 @@ private:
     std::deque<handed_token> tokens_;
 };
 
-/// Programs hand the tokens of their leases to each other, and to processes that extend a lease or
-/// release it and end.
-void draw_tokens(plan& out, chance& dice);
 /// Who takes over a lease that keeps others out for a while follows clocks that are ahead, gives it
 /// back at once, and a third tries to get the lock all the time.
 void draw_tokens_ahead(plan& out, chance& dice);

@@ -90,6 +90,7 @@ void worker::take() {
     const program_plan& terms = in_->terms();
     if (in_->around().in.has_bursts()) return take(0, {.ttl = terms.longest_ttl, .renew = false});
     if (terms.hands_over > 0 && dice_.happens(0.4) && take_over()) return;
+    if (terms.calls > 0 && dice_.happens(terms.calls)) return call();
     const auto longest = duration(terms.longest_ttl);
     acquire_options how;
     const duration ttl =
@@ -120,6 +121,9 @@ void worker::take() {
     if (terms.takes_slots > 0 && how.mode == lock_mode::exclusive &&
         dice_.happens(terms.takes_slots)) {
         how.slots = terms.slots;
+        if (terms.takes_permits > 0 && dice_.happens(terms.takes_permits)) {
+            how.permits = static_cast<std::uint16_t>(dice_.between(2, how.slots));
+        }
     }
     if (terms.keeps > 0 && how.mode == lock_mode::exclusive && dice_.happens(terms.keeps)) {
         const auto most = duration(in_->around().in.ttl_max) * 9 / 10;
@@ -504,6 +508,7 @@ void worker::prove_alive(milliseconds patience, duration in_time) {
     const std::size_t resources = in_->around().in.resources;
     for (std::size_t i = 0; i < resources; ++i) to_prove_.push_back(i);
     if (in_->terms().takes_several > 0) to_prove_.push_back(resources);
+    if (in_->terms().calls > 0) to_prove_.push_back(resources + 1);
     prove_next();
 }
 
@@ -511,10 +516,14 @@ void worker::prove_next() {
     if (to_prove_.empty()) return rest();
     acquire_options how{.ttl = std::min<milliseconds>(in_->around().in.ttl_max, 2s),
                         .wait = patience_};
+    if (to_prove_.back() > in_->around().in.resources) return call(1, patience_);
     if (to_prove_.back() == in_->around().in.resources) {
         return take_several(to_prove_.back(), how);
     }
     how.slots = in_->terms().slots;
+    if (in_->terms().takes_permits > 0) {
+        how.permits = static_cast<std::uint16_t>(dice_.between(1, how.slots));
+    }
     take(to_prove_.back(), how);
 }
 

@@ -11,6 +11,7 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/lease.hpp>
+#include <redlock/limit_answer.hpp>
 #include <redlock/loss.hpp>
 #include <redlock/options.hpp>
 
@@ -47,6 +48,7 @@ public:
     void on_extended(error_code outcome, const detail::lease_state& of);
     void on_adopted(error_code outcome, std::shared_ptr<detail::lease_state> state);
     void on_downgraded(error_code outcome, const detail::lease_state& of, bool may_be_known);
+    void on_called(const limit_answer& answer, std::uint16_t cost);
     void on_released(error_code outcome);
     void on_lost(error_code outcome, loss why, detail::lease_state& of, time_point since);
 
@@ -54,6 +56,8 @@ private:
     void plan(duration delay, void (worker::*step)());
     void take();
     void take(std::size_t resource, const acquire_options& how);
+    void call();
+    void call(std::uint16_t cost, milliseconds wait);
     void take_several(std::size_t count, const acquire_options& how);
     void take(std::vector<std::size_t> resources, const acquire_options& how);
     bool take_over();
@@ -100,7 +104,8 @@ private:
     lease lease_;
     milliseconds asked_for_{};   // by the extension that is under way, or was last
     milliseconds extended_to_{};  // 0: not extended
-    std::vector<std::size_t> to_prove_;  // one more than there are: all of them at once
+    // One more than there are: all of them at once; two more: a call.
+    std::vector<std::size_t> to_prove_;
     milliseconds patience_{};
     duration in_time_{};
     handed_token token_{};               // of the lease that it takes over

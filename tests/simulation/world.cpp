@@ -59,7 +59,7 @@ world::world(const plan& in, story& log)
     for (std::size_t i = 0; i < in.foreigners.size(); ++i) {
         foreigners_.push_back(std::make_unique<foreigner>(i, around));
     }
-    if (in.has_elections()) vacancies_.emplace(in, programs_);
+    if (in.longest_vacancy) vacancies_.emplace(in, programs_);
 }
 
 world::~world() {
@@ -333,6 +333,10 @@ void world::befall(const fault& f, bool is_end) {
             break;
         case fault_kind::evict:
         case fault_kind::erase: lose_locks(f); break;
+        case fault_kind::slow_list:
+            each_server(
+                f, [&](server& s, std::size_t) { s.slow_list(is_end ? duration(0) : f.amount); });
+            break;
         case fault_kind::swap_files:
             each_server(f, [&](server& s, std::size_t i) {
                 if (!s.is_up()) return;
@@ -407,8 +411,10 @@ void world::check_litter(const char* when, bool may_be_dead) {
 void world::check_left(server& on, std::size_t node, const std::string& key, const char* when,
                        bool may_be_dead, std::int64_t now_ms) {
     const auto holders = holders_of(on.model().database(), key, now_ms);
+    // What a call took runs out by itself.
+    const bool runs_out = key.starts_with(limited_resource);
     const auto is_unwanted = [&](const std::string& value) {
-        return !on.has_brought_back(value) &&
+        return !runs_out && !on.has_brought_back(value) &&
                std::any_of(programs_.begin(), programs_.end(),
                            [&](const auto& p) { return p->is_running() && p->has_left(value); });
     };

@@ -179,7 +179,7 @@ def write_needs(where, table):
     write(folder / f"{where}.cpp", NEEDS.replace("LINES", "\n".join(lines)))
 
 
-# What is in C or Python there tests/python/snippets.py runs.
+# What is in C or Python there, and what imports the Python package, tests/python/snippets.py runs.
 LANGUAGES = ("languages", "protocol")
 
 
@@ -236,7 +236,7 @@ def read(document):
             check_sql(where, code)
         elif language == "lua":
             write(folder / f"{where}.sh", LUA.format(script=shlex.quote(code)))
-        elif language == "python" and document.stem not in LANGUAGES:
+        elif language == "python" and document.stem not in LANGUAGES and "redlock_quorum" not in code:
             write(folder / f"{where}.py", code)
         elif language not in ("acl", "text", "mermaid", "c", "python"):
             wrong.append(f"{where}: nothing is known of a block of '{language}'")

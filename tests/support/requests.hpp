@@ -42,8 +42,9 @@ struct asked {
     std::string note{};     // of a release: for how long it is noted
     std::string is_long{};  // of a release: the fence may live for longer than it is needed
     bool holds = false;     // of an extension: it prolongs the fence, too
+    bool names = false;     // of an acquire: nothing is taken
     std::string readers{};  // the key of their set, where it is one of them that asks
-    std::string slot{};
+    std::string slot{};      // of several "3,7,9"
     std::string slots{};     // how many there are
     std::string slot_set{};  // the key of those that are taken, where it is one that is asked for
 
@@ -68,7 +69,7 @@ inline bool is_call_of(const std::vector<std::string>& command, const resp::scri
 }
 
 inline bool is_verb(std::string_view what) {
-    constexpr std::array verbs{"acquire", "await", "extend", "hold", "release", "leave", "keep"};
+    constexpr std::array verbs{"acquire", "await", "extend", "hold", "release", "leave", "keep", "name"};
     return std::find(verbs.begin(), verbs.end(), what) != verbs.end();
 }
 
@@ -99,8 +100,9 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
         one.fence_key = first.fence_key;
         one.queue = first.queue;
         std::string what = command.at(at);
-        if (const auto suffix = what.find("_all"); suffix != what.npos) {
-            what.resize(suffix);
+        const bool has_slots = what.ends_with("_slots");
+        if (const auto suffix = what.find("_all"); has_slots || suffix != what.npos) {
+            what.resize(has_slots ? what.size() - 1 : suffix);
             for (std::size_t n = std::stoul(command.at(++at)); n > 1; --n) {
                 one.others.push_back(key_at(i++));
             }
@@ -114,10 +116,11 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
             one.slot_set = command.at(next_set++);
         }
         if (!is_verb(what)) throw std::invalid_argument("a request of no known kind: " + what);
-        one.what = what == "acquire" || what == "await" ? ask::acquire
+        one.what = what == "acquire" || what == "await" || what == "name" ? ask::acquire
                    : what == "extend" || what == "hold" ? ask::extend
                                                         : ask::release;
         one.holds = what == "hold";
+        one.names = what == "name";
         std::vector<std::string*> words{&one.value};
         if (one.what != ask::release) words.push_back(&one.ttl);
         if (one.is_of_slot() && one.what == ask::release) {
@@ -144,7 +147,7 @@ inline std::vector<std::string> words_of(const asked& one) {
         asked alone = one;
         alone.others.clear();
         auto words = words_of(alone);
-        words.front() += "_all";
+        words.front() += one.is_of_slot() ? "s" : "_all";
         words.insert(words.begin() + 1, std::to_string(one.keys()));
         return words;
     }
@@ -168,7 +171,7 @@ inline std::vector<std::string> words_of(const asked& one) {
     switch (one.what) {
         case ask::extend: return {one.holds ? "hold" : "extend", one.value, one.ttl, one.fence};
         case ask::acquire:
-            if (!waits) return {"acquire", one.value, one.ttl, one.fence};
+            if (!waits) return {one.names ? "name" : "acquire", one.value, one.ttl, one.fence};
             return {"await", one.value, one.ttl, one.fence, one.id, one.ticket, one.life};
         case ask::release: break;
     }

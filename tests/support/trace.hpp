@@ -24,6 +24,8 @@ public:
     const std::string& at(std::size_t index) const { return plain_.at(index); }
     std::size_t number_at(std::size_t index) const { return std::stoul(at(index)); }
     bool has(const std::string& name) const { return named_.contains(name); }
+    /// All but the first word.
+    std::size_t words() const noexcept { return plain_.size() + named_.size(); }
     std::string text(const std::string& name, const std::string& otherwise = "") const;
     std::size_t number(const std::string& name, std::size_t otherwise = 0) const;
     std::chrono::milliseconds time(const std::string& name,

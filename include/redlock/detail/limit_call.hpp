@@ -27,7 +27,11 @@ REDLOCK_EXPORT limiter_ptr make_limiter(const client_options& client, std::strin
 
 /// One call, which blocks for up to `wait`, and then for one try.
 REDLOCK_EXPORT limit_answer ask_limit(blocking_client& client, const limiter_ptr& of,
-                                      std::chrono::milliseconds wait, std::stop_token stop);
+                                      std::uint16_t cost, std::chrono::milliseconds wait,
+                                      std::stop_token stop);
+/// Without an error a quorum has it.
+REDLOCK_EXPORT refusal change_limit(blocking_client& client, const limiter_ptr& of,
+                                    std::uint16_t limit);
 
 }  // namespace detail
 }  // namespace redlock

@@ -91,14 +91,17 @@ private:
     int awake_;
 };
 
-/// Tries again as soon as it may, until the time is over.
-instants demand(rate_limiter& of, instant end, sleepers& all) {
+/// Tries again as soon as it may, until the time is over. The calls cost one to `dearest`, in turn.
+/// A call is there as often as it costs.
+instants demand(rate_limiter& of, instant end, sleepers& all, std::uint16_t dearest) {
     instants out;
+    std::uint16_t cost = 1;
     while (redlock::clock::now() < end) {
         auto pause = 1ms;
         try {
-            const auto got = of.try_acquire();
-            if (got) out.push_back(got.at);
+            const auto got = of.try_acquire(cost);
+            if (got) out.insert(out.end(), cost, got.at);
+            if (got) cost = static_cast<std::uint16_t>(cost % dearest + 1);
             if (got) continue;
             // Others may give back what they took in vain.
             pause = std::min(got.retry_after, milliseconds(100));
@@ -147,6 +150,47 @@ TEST_CASE("as many as the limit are allowed at once, and the next after a period
     CHECK(free <= refused_at + refused.retry_after + 5ms);
     allowed.push_back(free);
     CHECK(most_in_a_window(allowed, 3s) <= 3);
+}
+
+TEST_CASE("a call that costs several counts as often, or not at all", "[limiter]") {
+    masters nodes;
+    blocking_client client(nodes.options());
+    blocking_client other_client(nodes.options());
+    rate_limiter limiter(client, "r", 10, 3s);
+    rate_limiter there(other_client, "r", 10, 3s);
+    REQUIRE(limiter.try_acquire(4).allowed);
+    CHECK(taken_slots(nodes, 10) == 4);
+    REQUIRE(there.try_acquire(5).allowed);
+    const auto refused = limiter.try_acquire(2);
+    CHECK_FALSE(refused.allowed);
+    CHECK(refused.retry_after > 2s);
+    CHECK(taken_slots(nodes, 10) == 9);
+    REQUIRE(limiter.try_acquire().allowed);
+    CHECK(taken_slots(nodes, 10) == 10);
+    nodes.advance(4s);
+    const passing_time running(nodes);
+    CHECK(there.acquire_for(1s, 10).allowed);
+    CHECK(taken_slots(nodes, 10) == 10);
+    CHECK(limiter.acquire_for(1h, 10).allowed);
+}
+
+TEST_CASE("a cost that can't be is refused, and nothing is taken", "[limiter]") {
+    masters nodes;
+    blocking_client client(nodes.options());
+    rate_limiter limiter(client, "r", 10, 3s);
+    for (const auto cost : {0, 11}) {
+        CHECK(thrown_by([&] { (void)limiter.try_acquire(static_cast<std::uint16_t>(cost)); }) ==
+              errc::invalid_argument);
+    }
+    try {
+        (void)limiter.acquire_for(1h, 11);
+        FAIL("a cost above the limit");
+    } catch (const std::system_error& e) {
+        const std::string text = e.what();
+        INFO(text);
+        CHECK(text.find("a cost of 11 can't be: it must be 1 to 10, the limit") != text.npos);
+    }
+    CHECK(taken_slots(nodes, 10) == 0);
 }
 
 TEST_CASE("what the nodes can't keep is refused with both figures", "[limiter]") {
@@ -277,6 +321,7 @@ TEST_CASE("a stop ends acquire_for, and uses up no slot", "[limiter][threads]") 
 
 TEST_CASE("no window of any history holds more than the limit", "[limiter][threads]") {
     constexpr std::uint16_t limit = 40;
+    const auto dearest = GENERATE(std::uint16_t{1}, std::uint16_t{7});
     constexpr milliseconds period = 2s;
     constexpr int periods = 4;
     constexpr int programs = 4;
@@ -292,7 +337,7 @@ TEST_CASE("no window of any history holds more than the limit", "[limiter][threa
             threads.emplace_back([&] {
                 blocking_client client(nodes.options());
                 rate_limiter limiter(client, "r", limit, period);
-                const auto mine = demand(limiter, end, all);
+                const auto mine = demand(limiter, end, all, dearest);
                 const std::lock_guard lock(gate);
                 allowed.insert(allowed.end(), mine.begin(), mine.end());
             });
@@ -350,6 +395,112 @@ TEST_CASE("where programs name different periods the longer counts", "[limiter]"
     note(try_often(nodes, slow, 8s));
     CHECK(allowed.size() >= 3);
     CHECK(most_in_a_window(allowed, 10s) == 2);
+}
+
+namespace {
+
+int allowed_now(rate_limiter& of) {
+    int allowed = 0;
+    while (of.try_acquire()) ++allowed;
+    return allowed;
+}
+
+}  // namespace
+
+TEST_CASE("the limit that was set last counts for all programs, up and down", "[limiter]") {
+    masters nodes;
+    blocking_client client(nodes.options());
+    blocking_client other_client(nodes.options());
+    rate_limiter one(client, "r", 4, 3s);
+    rate_limiter other(other_client, "r", 4, 3s);
+    one.set_limit(2);
+    CHECK(allowed_now(other) == 2);
+    CHECK(allowed_now(one) == 0);
+    nodes.advance(4s);
+    CHECK(allowed_now(other) == 2);
+    other.set_limit(6);
+    CHECK(allowed_now(one) == 4);
+    nodes.advance(4s);
+    // Also for a program that is started now, with the old number.
+    blocking_client third_client(nodes.options());
+    rate_limiter third(third_client, "r", 4, 3s);
+    CHECK(allowed_now(third) == 6);
+    nodes.advance(4s);
+    one.set_limit(1);
+    CHECK(thrown_by([&] { (void)one.try_acquire(2); }) == errc::invalid_argument);
+    CHECK(thrown_by([&] { (void)other.try_acquire(2); }) == errc::invalid_argument);
+    CHECK(thrown_by([&] { one.set_limit(0); }) == errc::invalid_argument);
+    CHECK(thrown_by([&] { one.set_limit(1'001); }) == errc::invalid_argument);
+    CHECK(allowed_now(other) == 1);
+}
+
+TEST_CASE("a limit that was set counts for a day and longer while it is used", "[limiter]") {
+    masters nodes;
+    blocking_client client(nodes.options());
+    blocking_client other_client(nodes.options());
+    rate_limiter one(client, "r", 4, 3s);
+    rate_limiter other(other_client, "r", 4, 3s);
+    one.set_limit(6);
+    nodes.advance(23h);
+    CHECK(allowed_now(other) == 6);
+    nodes.advance(2h);
+    CHECK(allowed_now(other) == 6);  // it knows
+    CHECK(allowed_now(one) == 0);
+    nodes.advance(4s);
+    blocking_client third_client(nodes.options());
+    rate_limiter third(third_client, "r", 4, 3s);
+    CHECK(allowed_now(third) == 6);  // by what that one named
+    nodes.advance(1min);  // nobody has named it for longer than it counts
+    blocking_client last_client(nodes.options());
+    rate_limiter last(last_client, "r", 4, 3s);
+    CHECK(allowed_now(last) == 4);
+}
+
+TEST_CASE("a limit is set on a quorum, and nodes that forget it learn of it again", "[limiter]") {
+    masters nodes;
+    blocking_client client(nodes.options());
+    blocking_client other_client(nodes.options());
+    rate_limiter one(client, "r", 4, 3s);
+    rate_limiter other(other_client, "r", 4, 3s);
+    nodes.hang(0);
+    nodes.hang(1);
+    {
+        const passing_time running(nodes);
+        CHECK(thrown_by([&] { one.set_limit(2); }) == errc::no_quorum);
+    }
+    nodes.resume(0);
+    nodes.resume(1);
+    nodes.advance(1s);
+    one.set_limit(2);
+    for (std::size_t i = 0; i < 3; ++i) {
+        nodes.restart(i, masters::data::lost);
+        nodes.advance(62s);
+        const passing_time running(nodes);
+        CHECK(one.acquire_for(1min).allowed);
+    }
+    nodes.advance(4s);
+    CHECK(allowed_now(other) == 2);
+}
+
+TEST_CASE("while limits are set no window holds more than the largest, and then than the last",
+          "[limiter]") {
+    masters nodes;
+    blocking_client client(nodes.options());
+    blocking_client other_client(nodes.options());
+    rate_limiter one(client, "r", 8, 2s);
+    rate_limiter other(other_client, "r", 8, 2s);
+    std::uint16_t before = 8;
+    for (const std::uint16_t limit : std::vector<std::uint16_t>{3, 8, 5, 1, 7, 2}) {
+        instants allowed = try_often(nodes, other, 2'500ms);
+        one.set_limit(limit);
+        const instant begun = redlock::clock::now();
+        const auto more = try_often(nodes, other, 5'000ms);
+        allowed.insert(allowed.end(), more.begin(), more.end());
+        CHECK(most_in_a_window(allowed, 2s) <= std::max(before, limit));
+        std::erase_if(allowed, [&](instant at) { return at < begun; });
+        CHECK(most_in_a_window(allowed, 2s) == limit);
+        before = limit;
+    }
 }
 
 TEST_CASE("a period that nobody names any more stops counting", "[limiter]") {

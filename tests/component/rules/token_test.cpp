@@ -116,6 +116,28 @@ TEST_CASE("a lost lease leaves its keys to the process that adopted it") {
     for (std::size_t i = 0; i < 3; ++i) CHECK(noted_on(w, i) == 0);
 }
 
+// Its keys were deleted, and another program may have had the lock since.
+TEST_CASE("a lease that was lost as taken is handed on by no token") {
+    world w(fenced_options_for(3));
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 3s});
+    const std::string token = e->held.token();
+    ending_ptr other = e;
+    SECTION("by the one that handed it out") {}
+    SECTION("by the one that took it over by its token") {
+        other = w.adopted(token, {.ttl = 3s});
+        REQUIRE(other->held);
+        e->held.detach();
+    }
+    const auto lost = w.lost(other->held);
+    for (std::size_t i = 0; i < 3; ++i) w.nodes[i].remove("r");
+    w.run_until_over(*lost);
+    CHECK(lost->lost_for == loss::taken);
+    w.run_for(1ms);
+    CHECK(w.ours("r") == 0);
+    CHECK(w.adopted(token)->outcome() == errc::not_held);
+}
+
 TEST_CASE("a lease of several resources is noted as released for each of them") {
     world w(fenced_options_for(3));
     w.connected();

@@ -63,6 +63,9 @@ public:
         }
         resp::append_words(out.words, {"release", "by " + name_});
         out.count = 2;
+        if (is == kind::plain_request) {
+            resp::append_command(out.command, {"DELIFEQ", name_, "by " + name_});
+        }
     }
     bool is_owed(std::size_t) const noexcept override { return owed; }
     bool begins_lease() const noexcept override { return begins; }
@@ -92,6 +95,10 @@ public:
     std::vector<wire::failure> downs;
     std::vector<detail::greeting> greeted;
     std::function<void()> on_greeting{};
+    std::string asked_more;  // in the second part of the latest greeting
+    // Of the node that is greeted, and what it says of a command of Valkey 9.
+    std::string valkey_version;
+    std::string delifeq_answer = ":0\r\n";
     core::record_terms record;  // what the record of a node that is greeted goes by
     detail::session session;
 
@@ -126,11 +133,10 @@ public:
     void connect() { session.on_open(now); }
     void greet() {
         sent();
-        hear(greeting());
-        if (options.fencing) {
-            sent();
-            hear(record_reply());
-        }
+        hear(greeting(valkey_version));
+        if (session.is_ready()) return;
+        asked_more = names_sent();
+        hear(options.fencing ? record_reply() : delifeq_answer);
     }
     /// Ready, having served long enough to be trusted.
     rig& ready() {
@@ -141,8 +147,10 @@ public:
         return *this;
     }
     /// The answers of a node to a client without fences.
-    static std::string greeting() {
-        std::string all = "+OK\r\n" + bulk("run_id:a\r\nrole:master\r\n");
+    static std::string greeting(const std::string& valkey_version = {}) {
+        std::string info = "run_id:a\r\nrole:master\r\n";
+        if (!valkey_version.empty()) info += "valkey_version:" + valkey_version + "\r\n";
+        std::string all = "+OK\r\n" + bulk(info);
         all += "*2\r\n" + bulk("1700000000") + bulk("0");
         all += "*" + std::to_string(resp::all_scripts().size()) + "\r\n";
         for (std::size_t i = 0; i < resp::all_scripts().size(); ++i) all += ":1\r\n";

@@ -336,6 +336,15 @@ TEST_CASE("of a node that does not answer nothing else is said", "[diagnosis]") 
     CHECK(p.only_finding().severity == severity::error);
 }
 
+TEST_CASE("of a node for which there is no password the whole cause is said", "[diagnosis]") {
+    patient p;
+    const std::string cause = "password_command " + std::string(180, 'p') + " exited: do that";
+    p.facts.failure = {vote::unreachable, errc::no_credentials, cause};
+    CHECK(p.only_finding().problem == node_problem::auth_failed);
+    CHECK(p.only_finding().severity == severity::error);
+    CHECK(p.only_finding().text.ends_with(cause));
+}
+
 TEST_CASE("a right that locks need is an error, another a warning", "[diagnosis]") {
     patient p;
     p.report.missing_rights = {"zcard", "publish"};

@@ -44,7 +44,7 @@ const client_options& of_nodes(std::size_t count, bool fencing = true) {
 /// On three nodes.
 acquisition begun(const acquire_options& how, std::size_t keys = 1) {
     acquisition a;
-    a.begin(of_nodes(3), 3, how, keys, start);
+    a.begin(of_nodes(3), node_lists(3), how, keys, start);
     return a;
 }
 
@@ -69,7 +69,8 @@ acquisition trying(std::chrono::milliseconds wait = 1s) {
     return a;
 }
 
-actions cast(acquisition& a, std::size_t node, vote v, time_point now, const outlook& what = {}) {
+actions cast(acquisition& a, std::size_t node, vote v, time_point now, outlook what = {}) {
+    what.has_vote = core::weigh(v) != core::choice::unable;
     return a.cast(node, v, what, {}, now);
 }
 
@@ -335,7 +336,7 @@ TEST_CASE("a second round is another round of the same try") {
 
 TEST_CASE("without fences no node wakes a waiter, and none has its ticket") {
     acquisition a;
-    a.begin(of_nodes(3, false), 3, {.wait = 1s}, 1, start);
+    a.begin(of_nodes(3, false), node_lists(3), {.wait = 1s}, 1, start);
     a.settled(start, longest);
     send(a, start);
     a.draw_ticket(77);
@@ -410,9 +411,9 @@ TEST_CASE("one that reaches no quorum is not in others' way until a quorum answe
     // No resource has a quorum: the turn lasts.
     CHECK(refused(a, start + 1ms) == actions{leave, rest_in_turn, await_wake_up, arm});
     CHECK_FALSE(a.may_be_entered());
-    a.answered(0, {.free_at = start + 5s}, true, start + 2ms);
+    a.answered(0, {.free_at = start + 5s}, start + 2ms);
     CHECK_FALSE(a.may_be_entered());
-    CHECK(a.answered(1, {.free_at = start + 5s}, true, start + 2ms) == actions{end_turn, arm});
+    CHECK(a.answered(1, {.free_at = start + 5s}, start + 2ms) == actions{end_turn, arm});
     CHECK(a.may_be_entered());
 }
 
@@ -432,14 +433,12 @@ TEST_CASE("a ticket is the cluster time of the first try, and drawn once") {
     hold(a, start + 300ms, start + 1ms);
     refused(a, start + 1ms);
     SECTION("it is drawn as soon as the time is known") {
-        const actions next = a.answered(0, {.free_at = start + 5s}, true, start + 2ms);
-        CHECK_FALSE(has(next, draw_ticket));  // not by one node
-        CHECK(has(a.answered(1, {.free_at = start + 5s}, true, start + 2ms), draw_ticket));
+        CHECK(has(a.answered(1, {.free_at = start + 5s}, start + 2ms), draw_ticket));
     }
     a.draw_ticket(77);
     a.draw_ticket(99);
     CHECK(a.ticket() == 77);
-    CHECK_FALSE(has(a.answered(1, {.free_at = start + 5s}, true, start + 2ms), draw_ticket));
+    CHECK_FALSE(has(a.answered(1, {.free_at = start + 5s}, start + 2ms), draw_ticket));
 }
 
 TEST_CASE("one that would not wait draws no ticket") {
@@ -524,11 +523,49 @@ TEST_CASE("another slot that is free on a quorum is tried at once, and nothing e
         a.begin_try(any_ttl, 0, start + 3ms);
         CHECK(draw().number == 2);  // that the wake-up named
     }
+    SECTION("where others wait before it, none of those that are free is for it") {
+        const std::string_view all = "\7";
+        a.cast(0, vote::queued, {.free_at = start + 5s}, {all, 3}, start + 2ms);
+        a.cast(1, vote::queued, {.free_at = start + 5s}, {all, 3}, start + 2ms);
+        CHECK(has(refused(a, start + 2ms), end_turn));
+    }
     SECTION("where a quorum does not answer another slot would fare no better") {
-        a.cast(0, vote::unreachable, {}, {}, start + 2ms);
-        REQUIRE(a.cast(1, vote::unreachable, {}, {}, start + 2ms) == actions{judge});
+        cast(a, 0, vote::unreachable, start + 2ms);
+        REQUIRE(cast(a, 1, vote::unreachable, start + 2ms) == actions{judge});
         CHECK(a.may_try_later(a.reason(), start + 2ms));
     }
+}
+
+TEST_CASE("one that wants more slots than others name has no place in the line, and others pass") {
+    acquisition a = begun({.wait = 1s, .slots = 5, .permits = 3});
+    a.settled(start, longest);
+    a.joined(true);
+    a.draw_ticket(7);
+    a.begin_try(any_ttl, 0, start);
+    CHECK(a.draw_slot({}, [] { return std::uint64_t(4); }).number == 0);
+    CHECK(std::vector(a.all_slots().begin(), a.all_slots().end()) ==
+          std::vector<std::uint16_t>{0, 1, 4});
+    a.begin_round({}, start);
+    CHECK(a.may_be_entered());
+    const auto count = GENERATE(std::uint16_t{2}, std::uint16_t{3});
+    const std::string_view none("\0", 1);
+    a.cast(0, vote::held, {.free_at = start + 5s}, {none, count}, start + 1ms);
+    a.cast(1, vote::held, {.free_at = start + 5s}, {none, count}, start + 1ms);
+    const actions next = refused(a, start + 1ms);
+    CHECK(has(next, count == 3 ? release : leave));
+    CHECK(a.may_be_entered() == (count == 3));
+    a.answered(0, {.free_at = start + 5s}, start + 2ms);
+    a.answered(1, {.free_at = start + 5s}, start + 2ms);
+    CHECK(a.may_be_entered() == (count == 3));
+    // The nodes say when the smaller number counts no more.
+    a.queried(node_mask::first(3));
+    a.answered(0, {.free_at = start + 5s, .slots = count}, start + 3ms);
+    a.answered(1, {.free_at = start + 5s, .slots = count}, start + 3ms);
+    CHECK(a.may_be_entered() == (count == 3));
+    a.queried(node_mask::first(3));
+    a.answered(0, {.free_at = start + 5s, .slots = 5}, start + 4ms);
+    a.answered(1, {.free_at = start + 5s, .slots = 5}, start + 4ms);
+    CHECK(a.may_be_entered());
 }
 
 TEST_CASE("one that wants several keys is woken where a node would let it have all of them") {
@@ -547,7 +584,7 @@ TEST_CASE("one that wants several keys is woken where a node would let it have a
         a.queried(node_mask::only(1));
         CHECK(a.woken(1, 0, {}, start + 4ms) == actions{});
         CHECK(a.woken(1, 1, {}, start + 4ms) == actions{arm});
-        a.answered(1, both, true, start + 5ms);
+        a.answered(1, both, start + 5ms);
         CHECK(a.due_at() <= start + 5ms);
     }
 }
@@ -582,7 +619,7 @@ TEST_CASE("any order of facts: every try is judged once, and no timer lies beyon
         const auto wait = std::chrono::milliseconds(below(4) == 0 ? 0 : 1 + below(2'000));
         time_point now = start;
         acquisition a;
-        a.begin(options, nodes, {.ttl = 5s, .wait = wait}, 1 + below(2), now);
+        a.begin(options, node_lists(nodes), {.ttl = 5s, .wait = wait}, 1 + below(2), now);
         a.settled(now, longest);
         const time_point last = start + std::max<duration>(wait, longest);
         std::deque<acquisition::action> next;
@@ -615,7 +652,7 @@ TEST_CASE("any order of facts: every try is judged once, and no timer lies beyon
                 } else if (below(2) == 0) {
                     a.woken(below(nodes), 0, {}, now);
                 } else {
-                    a.answered(below(nodes), {.free_at = now}, below(2) == 0, now);
+                    a.answered(below(nodes), {.free_at = now, .has_vote = below(2) == 0}, now);
                 }
                 continue;
             }
@@ -675,7 +712,7 @@ const std::vector<vote> all_votes{vote::granted,    vote::held,    vote::queued,
                                   vote::quarantine, vote::refused, vote::timed_out,
                                   vote::unreachable};
 
-attempt fresh(std::size_t nodes) { return attempt(nodes, sent, 100ms, {}); }
+attempt fresh(std::size_t nodes) { return attempt(node_lists(nodes), sent, 100ms, {}); }
 
 struct trying {
     explicit trying(std::size_t nodes) : machine(fresh(nodes)) {}
@@ -786,11 +823,11 @@ TEST_CASE("the last nanosecond of the validity is still granted, the next is not
 }
 
 TEST_CASE("an attempt without validity is never granted") {
-    attempt a(1, sent, 2ms, {0.0, 2ms});
+    attempt a(node_lists(1), sent, 2ms, {0.0, 2ms});
     CHECK(a.valid_until() == sent);
     CHECK(a.cast(0, vote::granted, sent) == verdict::refused);
     CHECK(a.reason() == errc::validity_exhausted);
-    attempt b(1, sent, 1ms, {});
+    attempt b(node_lists(1), sent, 1ms, {});
     CHECK(b.cast(0, vote::granted, sent) == verdict::refused);
 }
 
@@ -1037,12 +1074,12 @@ std::set<std::uint16_t> drawn(const slot_choice& from) {
 }  // namespace
 
 TEST_CASE("the first slot is left to chance") {
-    CHECK(drawn(slot_choice(3, 4)) == std::set<std::uint16_t>{0, 1, 2, 3});
-    CHECK(drawn(slot_choice(3, 1)) == std::set<std::uint16_t>{0});
+    CHECK(drawn(slot_choice(node_lists(3), 4)) == std::set<std::uint16_t>{0, 1, 2, 3});
+    CHECK(drawn(slot_choice(node_lists(3), 1)) == std::set<std::uint16_t>{0});
 }
 
 TEST_CASE("a slot that was freed is drawn first, once") {
-    slot_choice one(3, 4);
+    slot_choice one(node_lists(3), 4);
     one.suggest(2);
     CHECK(one.draw(1) == 2);
     CHECK(one.draw(1) == 1);
@@ -1051,7 +1088,7 @@ TEST_CASE("a slot that was freed is drawn first, once") {
 }
 
 TEST_CASE("a slot that was given back here goes before all that the nodes said") {
-    slot_choice one(3, 4);
+    slot_choice one(node_lists(3), 4);
     one.draw(0);
     one.refused(0, free_are({1}), 4);
     one.suggest(2);
@@ -1061,7 +1098,7 @@ TEST_CASE("a slot that was given back here goes before all that the nodes said")
 }
 
 TEST_CASE("the next slot may be free on a quorum, and is taken on the fewest nodes") {
-    slot_choice one(3, 4);
+    slot_choice one(node_lists(3), 4);
     one.draw(0);
     one.refused(0, free_are({1, 2}), 4);
     CHECK(one.is_another_free());  // by the two that have not said so
@@ -1073,7 +1110,7 @@ TEST_CASE("the next slot may be free on a quorum, and is taken on the fewest nod
 }
 
 TEST_CASE("where no slot may be free on a quorum none is tried at once") {
-    slot_choice one(3, 2);
+    slot_choice one(node_lists(3), 2);
     one.draw(0);
     CHECK_FALSE(one.is_another_free());  // nobody said anything
     one.refused(0, free_are({0}), 2);
@@ -1084,7 +1121,7 @@ TEST_CASE("where no slot may be free on a quorum none is tried at once") {
 }
 
 TEST_CASE("the nodes' answers to one try do not count for the next") {
-    slot_choice one(3, 2);
+    slot_choice one(node_lists(3), 2);
     one.draw(0);
     one.refused(0, free_are({1}), 2);
     CHECK(one.draw(0) == 1);
@@ -1092,7 +1129,7 @@ TEST_CASE("the nodes' answers to one try do not count for the next") {
 }
 
 TEST_CASE("so many tries follow each other, until it rests") {
-    slot_choice one(3, 8);
+    slot_choice one(node_lists(3), 8);
     for (unsigned i = 0; i < slot_choice::most_in_a_row; ++i) {
         if (i > 0) CHECK(one.is_another_free());
         one.draw(i);
@@ -1104,7 +1141,7 @@ TEST_CASE("so many tries follow each other, until it rests") {
 }
 
 TEST_CASE("the smallest number of slots that any node names counts") {
-    slot_choice one(3, 20);
+    slot_choice one(node_lists(3), 20);
     CHECK(one.counted() == 20);
     one.draw(0);
     one.refused(0, free_are({0, 1}, 1), 2);
@@ -1117,7 +1154,7 @@ TEST_CASE("the smallest number of slots that any node names counts") {
 }
 
 TEST_CASE("an answer that is too short or too long for its slots is no more than it says") {
-    slot_choice one(1, 20);
+    slot_choice one(node_lists(1), 20);
     one.draw(0);
     one.refused(0, "", 20);
     CHECK_FALSE(one.is_another_free());
@@ -1125,6 +1162,45 @@ TEST_CASE("an answer that is too short or too long for its slots is no more than
     one.refused(0, std::string(200, '\xff'), 1'000);
     CHECK(one.is_another_free());
     CHECK(drawn(one).size() == 20);
+}
+
+TEST_CASE("several slots are all different, and of those that one quorum may have together") {
+    slot_choice two(node_lists(3), 4, 2);
+    std::set<std::vector<std::uint16_t>> all;
+    for (std::uint64_t random = 0; random < 200; ++random) {
+        slot_choice one = two;
+        all.insert(one.draw_all(random));
+    }
+    CHECK(all == std::set<std::vector<std::uint16_t>>{{0, 1}, {1, 2}, {2, 3}, {3, 0}});
+    (void)two.draw_all(0);
+    two.refused(0, free_are({1, 2}), 4);
+    two.refused(1, free_are({2, 3}), 4);
+    slot_choice three = two;
+    CHECK(two.is_another_free());  // by the node that has not said so
+    for (std::uint64_t random = 0; random < 20; ++random) {
+        slot_choice one = two;
+        const auto slots = one.draw_all(random);
+        CHECK(slots[0] == 2);  // which is free on both
+        CHECK((slots[1] == 1 || slots[1] == 3));
+    }
+}
+
+TEST_CASE("slots of which each is free on a quorum, but not on the same one, are not enough") {
+    slot_choice one(node_lists(3), 3, 3);
+    (void)one.draw_all(0);
+    one.refused(0, free_are({0, 1}), 3);
+    one.refused(1, free_are({1, 2}), 3);
+    CHECK_FALSE(one.is_another_free());
+    CHECK(one.draw_all(0).size() == 3);  // when it tries again
+    one.refused(0, free_are({0, 1, 2}), 3);
+    CHECK(one.is_another_free());
+}
+
+TEST_CASE("several slots are not free where a node counts fewer") {
+    slot_choice one(node_lists(1), 10, 4);
+    (void)one.draw_all(0);
+    one.refused(0, free_are({0, 1, 2, 3, 4}, 2), 3);
+    CHECK_FALSE(one.is_another_free());
 }
 
 }  // namespace slot_choice_test

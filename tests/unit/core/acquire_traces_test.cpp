@@ -40,7 +40,7 @@ public:
         if (w == "refused") return refused(c);
         if (w == "woken") return woken(c);
         if (w == "learns") {
-            return text(a_.answered(c.number_at(0), seen(c), c.text("vote", "yes") == "yes", now_));
+            return text(a_.answered(c.number_at(0), seen(c, c.text("vote", "yes") == "yes"), now_));
         }
         if (w == "due") return text(a_.due(now_, c.time("late"), true));
         if (w == "stood_still") return a_.shorten(testing::trace_time(c.at(0))), "";
@@ -57,7 +57,7 @@ private:
         how.min_hold = c.time("min_hold");
         how.loss_margin = c.time("margin");
         how.slots = static_cast<std::uint16_t>(c.number("slots"));
-        a_.begin(options_, options_.nodes.size(), how, c.number("keys", 1), now_);
+        a_.begin(options_, node_lists(options_.nodes.size()), how, c.number("keys", 1), now_);
         return "";
     }
 
@@ -74,8 +74,8 @@ private:
                (a_.may_be_entered() ? ", to be entered at " + std::to_string(a_.ticket()) : "");
     }
 
-    core::outlook seen(const trace_command& c) const {
-        core::outlook what;
+    core::outlook seen(const trace_command& c, bool has_vote) const {
+        core::outlook what{.has_vote = has_vote};
         what.free_at = c.has("until") ? start + c.time("until") : time_point();
         what.first_at = c.has("first") ? start + c.time("first") : time_point();
         what.holder = c.number("holder");
@@ -99,7 +99,9 @@ private:
         }
         const core::slots_seen slots{{map.data(), (free.size() + 7) / 8},
                                      static_cast<std::uint16_t>(free.size())};
-        return text(a_.cast(c.number_at(0), votes.at(c.at(1)), seen(c), slots, now_));
+        const vote v = votes.at(c.at(1));
+        const core::outlook what = seen(c, core::weigh(v) != core::choice::unable);
+        return text(a_.cast(c.number_at(0), v, what, slots, now_));
     }
 
     std::string refused(const trace_command& c) {

@@ -31,7 +31,7 @@ struct three_nodes {
     /// `step`: of node 0, before this client met any. `met`: how many it has.
     explicit three_nodes(duration step = 0s, std::size_t met = 3, bool is_guarded = true,
                          core::record_role role = core::record_role::keeps)
-        : votes(3, is_guarded, 60s, {}), watch(3, is_guarded, 15s, {}) {
+        : votes(node_lists(3), is_guarded, 60s, {}), watch(node_lists(3), is_guarded, 15s, {}) {
         watch.set_role(role);
         for (std::size_t i = 0; i < 3; ++i) write(i, 0s);
         ahead[0] = step;

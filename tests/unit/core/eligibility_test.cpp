@@ -33,7 +33,7 @@ constexpr time_point never = time_point::max();
 constexpr std::int64_t noon = 1'700'000'000'000'000;
 constexpr duration quarantine = 60s + 602ms;  // ttl_max, 1 % of it and 2 ms
 
-eligibility three(bool is_on = true) { return eligibility(3, is_on, 60s, {}); }
+eligibility three(bool is_on = true) { return eligibility(node_lists(3), is_on, 60s, {}); }
 
 server_facts server(std::string run_id) { return {.run_id = std::move(run_id)}; }
 

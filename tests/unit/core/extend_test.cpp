@@ -30,8 +30,8 @@ const std::vector<choice> all_choices{choice::yes, choice::no, choice::unable};
 enum class answer { yes, no, unable, stale };
 const std::vector<answer> all_answers{answer::yes, answer::no, answer::unable, answer::stale};
 
-extension fresh(std::size_t nodes) { return extension(nodes, sent, 100ms, {}); }
-extension first_of_two(std::size_t nodes) { return extension(nodes, sent, 100ms, {}, false); }
+extension fresh(std::size_t nodes) { return extension(node_lists(nodes), sent, 100ms, {}); }
+extension first_of_two(std::size_t nodes) { return extension(node_lists(nodes), sent, 100ms, {}, false); }
 
 struct trying {
     explicit trying(std::size_t nodes) : machine(fresh(nodes)) {}
@@ -153,6 +153,59 @@ TEST_CASE("an even vote neither prolongs a lease nor denies it") {
     CHECK(split.state() == verdict::open);
     CHECK(split.cast(3, choice::no, sent, old_end) == verdict::failed);
     CHECK(split.reason() == errc::no_quorum);
+}
+
+namespace {
+
+core::adoption adopting(const node_lists& nodes) { return {nodes, sent, 100ms, {}}; }
+
+node_mask first_three() { return node_mask::first(3); }
+
+// Nodes 0 to 2 are the old list, 2 to 4 the new one.
+node_lists joint() {
+    node_mask after = node_mask::only(2);
+    after.insert(3);
+    after.insert(4);
+    return {first_three(), after};
+}
+
+}  // namespace
+
+TEST_CASE("a lease is taken over once a quorum prolonged it, and gone once one denies it") {
+    using said = core::adoption::verdict;
+    core::adoption held = adopting(node_lists(3));
+    CHECK(held.cast(0, choice::yes, sent) == said::open);
+    CHECK(held.cast(1, choice::yes, sent) == said::held);
+    core::adoption gone = adopting(node_lists(3));
+    CHECK(gone.cast(0, choice::no, sent) == said::open);
+    CHECK(gone.cast(1, choice::stale, sent) == said::gone);
+    core::adoption unknown = adopting(node_lists(3));
+    CHECK(unknown.cast(0, choice::unable, sent) == said::open);
+    CHECK(unknown.cast(1, choice::unable, sent) == said::failed);
+    CHECK(unknown.reason() == errc::no_quorum);
+}
+
+TEST_CASE("with a joint list a lease is held by a quorum of both, and gone where both deny it") {
+    using said = core::adoption::verdict;
+    core::adoption held = adopting(joint());
+    CHECK(held.cast(0, choice::yes, sent) == said::open);
+    CHECK(held.cast(1, choice::yes, sent) == said::open);
+    CHECK(held.cast(2, choice::yes, sent) == said::open);
+    CHECK(held.cast(3, choice::yes, sent) == said::held);
+
+    core::adoption one_list = adopting(joint());
+    CHECK(one_list.cast(3, choice::no, sent) == said::open);
+    CHECK(one_list.cast(4, choice::stale, sent) == said::open);  // the old list may hold it
+    CHECK(one_list.cast(0, choice::yes, sent) == said::open);
+    SECTION("the old list denies it, too") {
+        CHECK(one_list.cast(1, choice::no, sent) == said::open);
+        CHECK(one_list.cast(2, choice::no, sent) == said::gone);
+    }
+    SECTION("the old list has it, or does not say") {
+        CHECK(one_list.cast(1, choice::unable, sent) == said::open);
+        CHECK(one_list.cast(2, choice::no, sent) == said::failed);
+        CHECK(one_list.reason() == errc::no_quorum);
+    }
 }
 
 TEST_CASE("an extension counts to the last nanosecond of the old validity") {
@@ -481,7 +534,7 @@ struct rounds {
     extension_rounds machine;
 
     extension_rounds::fence_bounds begin(time_point now) {
-        return machine.begin(3, {}, now, quorum_time);
+        return machine.begin(node_lists(3), {}, now, quorum_time);
     }
     verdict cast(std::size_t lease, std::size_t node, choice c, std::uint64_t seen_fence = 0,
                  time_point now = start + 1ms) {

@@ -50,9 +50,9 @@ struct limiter_desk {
         : of(slots, period, 60s, {}) {}
 
     /// A call that waits, and whose turn it is or is not.
-    caller& wait(milliseconds limit, time_point now) {
+    caller& wait(milliseconds limit, time_point now, std::uint16_t cost = 1) {
         caller& made = callers.emplace_back();
-        REQUIRE(of.begin(made, limit, now) == start::wait);
+        REQUIRE(of.begin(made, cost, limit, now) == start::wait);
         of.admit(now);
         return made;
     }
@@ -63,7 +63,7 @@ struct limiter_desk {
     /// The limit is reached for so long.
     verdict refuse(caller& c, milliseconds left, time_point now) {
         (void)of.request(c, now);
-        return of.refused(c, errc::contended, all_held(left), 3, now);
+        return of.refused(c, errc::contended, all_held(left), node_lists(3), now);
     }
 
     std::deque<caller> callers;
@@ -75,16 +75,16 @@ struct limiter_desk {
 TEST_CASE("a call that does not wait asks once, and learns when a slot will be free") {
     limiter_desk d(4, 1s);
     caller first;
-    REQUIRE(d.of.begin(first, 0ms, began) == start::ask);
+    REQUIRE(d.of.begin(first, 1, 0ms, began) == start::ask);
     const auto how = d.of.request(first, began);
     CHECK(how.slots == 4);
     CHECK_FALSE(how.renew);
     CHECK(how.wait == 0ms);
     CHECK(how.ttl > 1s);
-    CHECK(d.of.refused(first, errc::contended, all_held(300ms), 3, began) == verdict::over);
-    CHECK(d.of.retry_after(began) == 300ms);
-    CHECK(d.of.retry_after(began + 100ms) == 200ms);
-    CHECK(d.of.retry_after(began + 300ms) == 250ms);  // a fourth of the period
+    CHECK(d.of.refused(first, errc::contended, all_held(300ms), node_lists(3), began) == verdict::over);
+    CHECK(d.of.retry_after(first, began) == 300ms);
+    CHECK(d.of.retry_after(first, began + 100ms) == 200ms);
+    CHECK(d.of.retry_after(first, began + 300ms) == 250ms);  // a fourth of the period
     CHECK(first.turns == 0);
 }
 
@@ -127,17 +127,82 @@ TEST_CASE("after a refusal nobody in line asks before a slot is free, and then t
     CHECK(d.callers[1].rests_until == began + 1002ms);  // it stands before the late one again
 }
 
+TEST_CASE("a refusal keeps back those that cost as much, and not those that cost less") {
+    limiter_desk d(10, 1s);
+    caller dear;
+    REQUIRE(d.of.begin(dear, 5, 0ms, began) == start::ask);
+    CHECK(d.refuse(dear, 700ms, began) == verdict::over);
+    CHECK(d.of.retry_after(dear, began) == 700ms);
+    caller& cheap = d.wait(5s, began);
+    CHECK(cheap.turns == 1);
+    CHECK(d.of.retry_after(cheap, began) == 100ms);
+    CHECK(d.refuse(cheap, 300ms, began) == verdict::rest);
+    // Behind it nobody passes, whatever it costs.
+    caller& second = d.wait(5s, began, 5);
+    d.of.admit(began + 299ms);
+    CHECK((cheap.turns == 1 && second.turns == 0));
+    d.of.admit(began + 300ms);
+    CHECK((cheap.turns == 2 && second.turns == 0));
+    CHECK(d.allow(cheap, began + 300ms) == verdict::allowed);
+    d.of.admit(began + 300ms);
+    CHECK(second.turns == 1);
+}
+
+TEST_CASE("a failure rests all alike, and not until as many slots are free as another wanted") {
+    limiter_desk d(10, 1s);
+    caller dear;
+    REQUIRE(d.of.begin(dear, 5, 0ms, began) == start::ask);
+    CHECK(d.refuse(dear, 700ms, began) == verdict::over);
+    caller& cheap = d.wait(5s, began);
+    (void)d.of.request(cheap, began);
+    CHECK(d.of.refused(cheap, errc::no_quorum, {}, node_lists(3), began) == verdict::rest);
+    d.of.admit(began);
+    CHECK(cheap.rests_until == began + rate_limit::rest_of_failure);
+}
+
+TEST_CASE("the number that was set last counts, and a call that did not know it asks again") {
+    limiter_desk d(10, 1s);
+    caller& first = d.wait(5s, began);
+    CHECK(d.of.terms().revision == 0);
+    CHECK(d.of.request(first, began).slots == 10);
+    d.of.learn({.revision = 7, .slots = 20}, began);
+    CHECK(d.of.refused(first, errc::contended, all_held(300ms), node_lists(3), began) == verdict::again);
+    CHECK(d.of.request(first, began).slots == 20);
+    CHECK(d.of.terms().revision == 7);
+    d.of.learn({.revision = 6, .slots = 5}, began);
+    CHECK(d.of.refused(first, errc::contended, all_held(300ms), node_lists(3), began) == verdict::rest);
+    CHECK(d.of.set(4, 5) == 8);  // later than all that it knows, whatever its clock says
+    d.of.admit(began);
+    CHECK(first.turns == 2);  // what the nodes said of free slots is out of date
+    CHECK(d.of.request(first, began).slots == 4);
+    CHECK_FALSE(d.of.why_no_cost(5).empty());
+    CHECK(d.of.set(1'000, 1'000'000) == 1'000'000);
+}
+
+TEST_CASE("no call costs nothing, more than the limit, or more than one request takes") {
+    CHECK(rate_limit(10, 1s, 60s, {}).why_no_cost(1).empty());
+    CHECK(rate_limit(10, 1s, 60s, {}).why_no_cost(10).empty());
+    CHECK(rate_limit(1000, 1s, 60s, {}).why_no_cost(64).empty());
+    CHECK(rate_limit(10, 1s, 60s, {}).why_no_cost(0) ==
+          "a cost of 0 can't be: it must be 1 to 10, the limit");
+    CHECK(rate_limit(10, 1s, 60s, {}).why_no_cost(11) ==
+          "a cost of 11 can't be: it must be 1 to 10, the limit");
+    CHECK(rate_limit(1000, 1s, 60s, {}).why_no_cost(65) ==
+          "a cost of 65 can't be: it must be 1 to 64, the most that one call takes; count in larger "
+          "units");
+}
+
 TEST_CASE("a call that would not wait is refused while others do") {
     limiter_desk d(1);
     caller& first = d.wait(1s, began);
     caller hasty;
-    CHECK(d.of.begin(hasty, 0ms, began) == start::stand_aside);
+    CHECK(d.of.begin(hasty, 1, 0ms, began) == start::stand_aside);
     CHECK(d.refuse(first, 100ms, began) == verdict::rest);
     d.of.admit(began);
-    CHECK(d.of.begin(hasty, 0ms, began) == start::stand_aside);
-    CHECK(d.of.retry_after(began) == 100ms);
+    CHECK(d.of.begin(hasty, 1, 0ms, began) == start::stand_aside);
+    CHECK(d.of.retry_after(hasty, began) == 100ms);
     d.of.leave(first);
-    CHECK(d.of.begin(hasty, 0ms, began) == start::ask);
+    CHECK(d.of.begin(hasty, 1, 0ms, began) == start::ask);
 }
 
 TEST_CASE("a call that waits ends at its deadline, not before and not much later") {
@@ -168,22 +233,22 @@ TEST_CASE("a call that waits rides out what may pass, and no other error") {
     limiter_desk d(1);
     caller& c = d.wait(1s, began);
     (void)d.of.request(c, began);
-    CHECK(d.of.refused(c, errc::no_quorum, {}, 3, began + 50ms) == verdict::rest);
+    CHECK(d.of.refused(c, errc::no_quorum, {}, node_lists(3), began + 50ms) == verdict::rest);
     d.of.admit(began + 50ms);
     CHECK(c.rests_until == began + 50ms + rate_limit::rest_of_failure);
     d.of.admit(c.rests_until);
     (void)d.of.request(c, began);
-    CHECK(d.of.refused(c, errc::client_closed, {}, 3, began + 200ms) == verdict::over);
+    CHECK(d.of.refused(c, errc::client_closed, {}, node_lists(3), began + 200ms) == verdict::over);
     caller hasty;
-    REQUIRE(d.of.begin(hasty, 0ms, began) == start::ask);
+    REQUIRE(d.of.begin(hasty, 1, 0ms, began) == start::ask);
     (void)d.of.request(hasty, began);
-    CHECK(d.of.refused(hasty, errc::no_quorum, {}, 3, began) == verdict::over);
+    CHECK(d.of.refused(hasty, errc::no_quorum, {}, node_lists(3), began) == verdict::over);
 }
 
 TEST_CASE("a grant that comes too late is tried again with a longer ttl, a few times") {
     limiter_desk d(2);
     caller c;
-    REQUIRE(d.of.begin(c, 0ms, began) == start::ask);
+    REQUIRE(d.of.begin(c, 1, 0ms, began) == start::ask);
     milliseconds last{0};
     for (unsigned i = 1; i <= rate_limit::most_tries; ++i) {
         const auto ttl = d.of.request(c, began).ttl;
@@ -191,7 +256,7 @@ TEST_CASE("a grant that comes too late is tried again with a longer ttl, a few t
         last = ttl;
         const bool is_last = i == rate_limit::most_tries;
         const auto how = i % 2 == 0
-                             ? d.of.refused(c, errc::validity_exhausted, {}, 3, began + ttl)
+                             ? d.of.refused(c, errc::validity_exhausted, {}, node_lists(3), began + ttl)
                              : d.of.granted(c, began + ttl - drift_policy{}.allowance(ttl),
                                             began + ttl - 500ms);
         CHECK(how == (is_last ? verdict::over : verdict::again));
@@ -219,9 +284,9 @@ TEST_CASE("a longer period of another program counts for its length, and then it
     limiter_desk d(2);
     caller& c = d.wait(1h, began);
     CHECK(d.of.request(c, began).ttl < 2s);
-    d.of.named(10s, began);
-    d.of.named(500ms, began);  // a shorter one changes nothing
-    CHECK(d.of.refused(c, errc::no_quorum, {}, 3, began) == verdict::again);
+    d.of.learn({.period = 10s}, began);
+    d.of.learn({.period = 500ms}, began);  // a shorter one changes nothing
+    CHECK(d.of.refused(c, errc::no_quorum, {}, node_lists(3), began) == verdict::again);
     const auto how = d.of.request(c, began);
     CHECK(how.ttl > 10s);
     // It may be used up by a call whose request was written when its own period counted again.
@@ -229,15 +294,15 @@ TEST_CASE("a longer period of another program counts for its length, and then it
     CHECK(d.of.request(other, began + 10s).ttl < 2s);
     const auto until = began + how.ttl - drift_policy{}.allowance(how.ttl);
     CHECK(d.of.granted(c, until, until - 10s + 1ns) == verdict::again);
-    CHECK(d.of.period() == 1s);
+    CHECK(d.of.terms().period == 1s);
 }
 
 TEST_CASE("a call ends by its cancellation though a longer period was named meanwhile") {
     limiter_desk d(2);
     caller& c = d.wait(1h, began);
     (void)d.of.request(c, began);
-    d.of.named(10s, began);
-    CHECK(d.of.refused(c, errc::client_closed, {}, 3, began) == verdict::over);
+    d.of.learn({.period = 10s}, began);
+    CHECK(d.of.refused(c, errc::client_closed, {}, node_lists(3), began) == verdict::over);
 }
 
 TEST_CASE("where many leave at once none of them gets a turn, and one that stays has the next") {
@@ -426,7 +491,7 @@ TEST_CASE("windows that are counted from the sending hold more than the limit") 
 TEST_CASE("the time until a slot is free is the quorum-th smallest that the nodes name") {
     const auto held = [](milliseconds left) { return vote_of(vote::held, left); };
     const auto until_free = [](const std::vector<node_vote>& votes) {
-        return core::time_until_free(votes, votes.size(), 25ms);
+        return core::time_until_free(votes, node_lists(votes.size()), 25ms);
     };
     CHECK(until_free({held(300ms), held(100ms), held(200ms)}) == 200ms);
     CHECK(until_free({held(300ms), vote_of(vote::pending), held(200ms)}) == 300ms);
@@ -441,7 +506,7 @@ TEST_CASE("the time until a slot is free is the quorum-th smallest that the node
 TEST_CASE("where others wait before the caller and no time is named, it waits for one turn") {
     const node_vote behind = vote_of(vote::queued);
     const auto until_free = [](const std::vector<node_vote>& votes) {
-        return core::time_until_free(votes, votes.size(), 25ms);
+        return core::time_until_free(votes, node_lists(votes.size()), 25ms);
     };
     CHECK(until_free({behind, behind, behind}) == 25ms);
     CHECK(until_free({behind, vote_of(vote::queued, 90ms), vote_of(vote::held, 80ms)}) == 80ms);

@@ -22,7 +22,7 @@ constexpr time_point start = time_point(72h);
 constexpr std::int64_t start_us = 72LL * 3600 * 1'000'000;
 constexpr std::int64_t noon = 1'700'000'000'000'000;
 
-node_clocks three() { return node_clocks(3, 15s, {}); }
+node_clocks three() { return node_clocks(node_lists(3), 15s, {}); }
 
 // A node whose clock is `ahead` of a true one, read in the middle of the round trip.
 clock_reading reading(duration at, duration ahead, duration trip = 1ms) {
@@ -87,7 +87,7 @@ TEST_CASE("a clock is skewed where it is further from the median than is tolerat
 }
 
 TEST_CASE("of two nodes that disagree both are as far from node time") {
-    node_clocks c(2, 15s, {});
+    node_clocks c(node_lists(2), 15s, {});
     c.read(0, reading(0s, 40s));
     c.read(1, reading(0s, 0s));
     CHECK(c.now_us(start) == noon + 20'000'000);
@@ -99,7 +99,7 @@ TEST_CASE("of two nodes that disagree both are as far from node time") {
 }
 
 TEST_CASE("clocks that are on no record count alike, however often each was read") {
-    node_clocks c(5, 15s, {});
+    node_clocks c(node_lists(5), 15s, {});
     const std::array ahead{-40s, 0s, 40s, 80s, 120s};
     for (std::size_t i = 0; i < 5; ++i) c.read(i, reading(0s, ahead[i]));
     for (std::size_t i = 0; i < 3; ++i) c.read(i, reading(1ms, ahead[i]));
@@ -202,7 +202,7 @@ TEST_CASE("clocks of chance that keep within the drift never jump and true jumps
         const auto below = [&](std::int64_t n) {
             return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
         };
-        node_clocks c(1, 15s, {});
+        node_clocks c(node_lists(1), 15s, {});
         std::int64_t now = 0;      // us on our clock since the start
         std::int64_t ahead = below(2'000'000) - 1'000'000;
         const auto pass = [&](std::int64_t us) {
@@ -231,7 +231,7 @@ TEST_CASE("clocks of chance that keep within the drift never jump and true jumps
 }
 
 TEST_CASE("correcting an even number of clocks one by one finds no step") {
-    node_clocks c(4, 15s, {});
+    node_clocks c(node_lists(4), 15s, {});
     const auto at = [](std::size_t node, duration when) {
         constexpr std::int64_t ppm[] = {-4'900, -4'900, 2'551, 4'900};
         return reading(when, when * ppm[node] / 1'000'000);
@@ -298,7 +298,7 @@ TEST_CASE("where both of two clocks jumped neither is known to be right") {
 }
 
 TEST_CASE("before anything is on record all clocks count, however often each was read") {
-    node_clocks c(4, 15s, {});
+    node_clocks c(node_lists(4), 15s, {});
     constexpr duration ahead[] = {162ms, -169ms, 145ms, 26ms};
     for (std::size_t i = 0; i < 4; ++i) c.read(i, reading(0s, ahead[i]));
     const auto before = c.check(0, start + 1ms, true);
@@ -365,7 +365,7 @@ TEST_CASE("while the list changes cluster time is the one of the old list") {
 
 TEST_CASE("after a change of the list cluster time goes on, and no node of the new list has stepped") {
     const node_clocks before = read_by_both_lists(1s);
-    node_clocks after(5, 15s, {});  // n2 to n6
+    node_clocks after(node_lists(5), 15s, {});  // n2 to n6
     for (std::size_t i = 0; i < 5; ++i) {
         const auto found = before.check(i + 2, start + 1s, true);
         after.set_recorded(i, core::recorded_offset{found->ahead_us, found->error_us, found->time_us});

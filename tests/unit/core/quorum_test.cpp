@@ -27,7 +27,7 @@ namespace {
 const std::vector<choice> all_choices{choice::yes, choice::no, choice::unable};
 
 struct counting {
-    explicit counting(std::size_t nodes) : machine(nodes) {}
+    explicit counting(std::size_t nodes) : machine(node_lists(nodes)) {}
     tally machine;
     plain_count expected;
 };
@@ -64,7 +64,7 @@ TEST_CASE("a tally counts every vector in every order as the brute force does") 
     const std::vector<std::size_t> sequences{0, 3, 18, 162, 1944, 29160};
     for (std::size_t nodes = 1; nodes <= 5; ++nodes) {
         oracle o(nodes);
-        CHECK(agrees(tally(nodes), {}, o));
+        CHECK(agrees(tally(node_lists(nodes)), {}, o));
         CHECK(core::testing::every_order(nodes, all_choices, counting(nodes), checked_step(o)) ==
               sequences[nodes]);
     }
@@ -81,7 +81,7 @@ TEST_CASE("a tally counts every vector of six to nine nodes as the brute force d
 
 TEST_CASE("a node that does not exist has no choice") {
     for (std::size_t nodes = 1; nodes <= max_nodes; ++nodes) {
-        tally p(nodes);
+        tally p{node_lists(nodes)};
         for (const std::size_t node :
              {nodes, nodes + 1, max_nodes, std::numeric_limits<std::size_t>::max()}) {
             CHECK_FALSE(p.cast(node, choice::yes));
@@ -92,7 +92,7 @@ TEST_CASE("a node that does not exist has no choice") {
 }
 
 TEST_CASE("a pending choice is none, and leaves the node its own") {
-    tally p(3);
+    tally p(node_lists(3));
     CHECK_FALSE(p.cast(1, choice::pending));
     CHECK(p.cast(1, choice::no));
     CHECK_FALSE(p.cast(1, choice::pending));
@@ -101,14 +101,14 @@ TEST_CASE("a pending choice is none, and leaves the node its own") {
 }
 
 TEST_CASE("the most nodes a client takes are counted to the last") {
-    tally carried(max_nodes);
+    tally carried{node_lists(max_nodes)};
     for (std::size_t node = 0; node < 16; ++node) carried.cast(node, choice::yes);
     CHECK_FALSE(carried.has_won());
     CHECK_FALSE(carried.has_lost());
     carried.cast(31, choice::yes);
     CHECK(carried.has_won());
 
-    tally undecidable(max_nodes);
+    tally undecidable{node_lists(max_nodes)};
     for (std::size_t node = 0; node < 15; ++node) undecidable.cast(31 - node, choice::unable);
     CHECK_FALSE(undecidable.is_undecidable());
     CHECK_FALSE(undecidable.has_lost());
@@ -161,12 +161,12 @@ public:
         return *this;
     }
     resource_state take() {
-        core::read_quorum(state_, values_, values_.size());
+        core::read_quorum(state_, values_, node_lists(values_.size()));
         return std::move(state_);
     }
     bool are_conclusive() {
-        core::read_quorum(state_, values_, values_.size());
-        return core::is_conclusive(state_, values_, values_.size());
+        core::read_quorum(state_, values_, node_lists(values_.size()));
+        return core::is_conclusive(state_, values_, node_lists(values_.size()));
     }
 
 private:

@@ -22,7 +22,7 @@ namespace {
 const std::vector<choice> all_choices{choice::yes, choice::no, choice::unable};
 
 struct giving_back {
-    explicit giving_back(std::size_t nodes) : machine(nodes) {}
+    explicit giving_back(std::size_t nodes) : machine(node_lists(nodes)) {}
     core::release machine;
     plain_count votes;
     bool complete = false;
@@ -75,7 +75,7 @@ TEST_CASE("a release over six to nine nodes completes as the brute force does") 
 }
 
 TEST_CASE("a release waits for more than a quorum of answers while it can be denied") {
-    core::release r(5);
+    core::release r(node_lists(5));
     CHECK_FALSE(r.cast(0, choice::no));
     CHECK_FALSE(r.cast(1, choice::no));
     CHECK_FALSE(r.cast(2, choice::yes));
@@ -97,7 +97,7 @@ TEST_CASE("a release waits for more than a quorum of answers while it can be den
 }
 
 TEST_CASE("a quorum of deleted keys is a release at once") {
-    core::release r(5);
+    core::release r(node_lists(5));
     r.cast(4, choice::yes);
     r.cast(2, choice::no);
     CHECK_FALSE(r.cast(0, choice::yes));
@@ -108,29 +108,29 @@ TEST_CASE("a quorum of deleted keys is a release at once") {
 }
 
 TEST_CASE("a quorum of other keys is not held") {
-    core::release r(3);
+    core::release r(node_lists(3));
     r.cast(2, choice::no);
     CHECK(r.cast(0, choice::no));
     CHECK(r.outcome() == errc::not_held);
 }
 
 TEST_CASE("a release that too few answer says so at once") {
-    core::release odd(3);
+    core::release odd(node_lists(3));
     CHECK_FALSE(odd.cast(0, choice::unable));
     CHECK(odd.cast(1, choice::unable));
     CHECK(odd.outcome() == errc::no_quorum);
-    core::release even(4);
+    core::release even(node_lists(4));
     CHECK_FALSE(even.cast(0, choice::unable));
     CHECK(even.cast(3, choice::unable));
     CHECK(even.outcome() == errc::no_quorum);
-    core::release most(32);
+    core::release most(node_lists(32));
     for (std::size_t node = 0; node < 16; ++node) CHECK_FALSE(most.cast(node, choice::yes));
     CHECK(most.cast(31, choice::yes));
     CHECK_FALSE(most.outcome());
 }
 
 TEST_CASE("a second choice of a node, a pending one and one of no node release nothing") {
-    core::release r(2);
+    core::release r(node_lists(2));
     r.cast(0, choice::yes);
     for (const choice c : all_choices) {
         CHECK_FALSE(r.cast(0, c));

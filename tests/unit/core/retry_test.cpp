@@ -32,7 +32,7 @@ std::uint64_t longest_of(duration window) {
 // What is left of the keys on the first nodes; the others tell nothing.
 core::retry refused_with(std::vector<duration> left, std::size_t nodes = 5,
                          std::uint64_t random = longest_of(10ms)) {
-    core::retry w(nodes, far);
+    core::retry w(node_lists(nodes), far);
     w.tried(start);
     for (std::size_t i = 0; i < left.size(); ++i) {
         w.answered(i, {.free_at = start + left[i]}, start);
@@ -50,7 +50,7 @@ TEST_CASE(
     "doubles to 100 ms") {
     const std::vector<duration> windows{10ms, 20ms, 40ms, 80ms, 100ms, 100ms, 100ms};
     for (const std::uint64_t random : {std::uint64_t{0}, all_ones}) {
-        core::retry w(5, far);
+        core::retry w(node_lists(5), far);
         for (const duration window : windows) {
             w.tried(start);
             REQUIRE(w.refused(errc::contended, start, random, 0));
@@ -59,7 +59,7 @@ TEST_CASE(
             if (random == 0) CHECK(sleep_of(w) == duration(5ms));
         }
     }
-    core::retry longest(5, far);
+    core::retry longest(node_lists(5), far);
     for (const duration window : windows) {
         longest.tried(start);
         REQUIRE(longest.refused(errc::contended, start, longest_of(window), 0));
@@ -71,7 +71,7 @@ TEST_CASE("a crowd that rests tries 5,000 times a second, all taken together") {
     for (const std::size_t others : {0U, 250U, 251U, 5'000U, 100'000U}) {
         INFO(others << " others");
         std::mt19937_64 random(others);
-        core::retry w(3, far);
+        core::retry w(node_lists(3), far);
         duration sum{};
         for (int i = 0; i < 1'000; ++i) {
             w.tried(start);
@@ -86,7 +86,7 @@ TEST_CASE("a crowd that rests tries 5,000 times a second, all taken together") {
 }
 
 TEST_CASE("it rests no more when the nodes tell what to wait for") {
-    core::retry w(3, far);
+    core::retry w(node_lists(3), far);
     w.tried(start);
     REQUIRE(w.refused(errc::no_quorum, start, longest_of(10ms), 0));
     CHECK(w.is_resting());
@@ -99,7 +99,7 @@ TEST_CASE("it rests no more when the nodes tell what to wait for") {
 
 TEST_CASE("only what can end otherwise is tried again") {
     for (const errc why : {errc::contended, errc::no_quorum, errc::validity_exhausted}) {
-        core::retry w(5, far);
+        core::retry w(node_lists(5), far);
         w.tried(start);
         CHECK(w.refused(why, start, 0, 0));
     }
@@ -109,7 +109,7 @@ TEST_CASE("only what can end otherwise is tried again") {
           error_code(errc::invalid_argument), error_code(errc::would_deadlock),
           error_code(errc::auth_failed), error_code(errc::script_rejected), aborted,
           error_code()}) {
-        core::retry w(5, far);
+        core::retry w(node_lists(5), far);
         w.tried(start);
         INFO(why.message());
         CHECK_FALSE(w.refused(why, start, 0, 0));
@@ -160,7 +160,7 @@ TEST_CASE("any keys on any nodes give the sleep that the brute force finds") {
 }
 
 TEST_CASE("keys that do not run out let nobody try before the end") {
-    core::retry w(3, start + 10s);
+    core::retry w(node_lists(3), start + 10s);
     w.tried(start);
     for (std::size_t i = 0; i < 3; ++i) w.answered(i, {.free_at = time_point::max()}, start);
     REQUIRE(w.refused(errc::contended, start, 0, 0));
@@ -183,33 +183,39 @@ TEST_CASE("a wake-up counts together with nodes that have nothing in the way") {
     CHECK(sleep_of(w) == duration(1s));
 }
 
-TEST_CASE("a wake-up ends a rest, too") {
-    auto w = refused_with({});
+TEST_CASE("a wake-up ends a rest, too, where a quorum voted and has nothing in the way") {
+    auto w = refused_with({2ms, 0ms, 0ms}, 3);  // the votes were split
     w.woken(0, start + 1ms);
     CHECK(sleep_of(w) == duration(1ms));
 }
 
-// Else those that reach the same minority would wake each other as fast as that answers: each of
+// Else those that get the same minority would wake each other as fast as that answers: each of
 // them gets the key there, and gives it back.
-TEST_CASE("where no quorum can be reached no wake-up shortens the rest") {
-    core::retry w(3, far);
+TEST_CASE("where no quorum may grant, no wake-up shortens the rest") {
+    const duration held = GENERATE(duration(0), duration(30s));
+    INFO("the keys of the nodes that have no part in it are left for " << held / 1s << " s");
+    core::retry w(node_lists(5), far);
     for (const duration window : {10ms, 20ms, 40ms}) {
         w.tried(start);
         w.woken(0, start);
-        REQUIRE(w.refused(errc::no_quorum, start, longest_of(window), 0));
+        w.answered(1, {}, start);
+        // One can't be reached, and two are held, or can't vote.
+        for (const std::size_t node : {2U, 3U}) {
+            w.answered(node, {.free_at = start + held, .has_vote = held > 0ms}, start);
+        }
+        w.answered(4, {.has_vote = false}, start);
+        REQUIRE(w.refused(errc::contended, start, longest_of(window), 0));
         CHECK(sleep_of(w) == window);
-        for (const std::size_t node : {0U, 1U, 2U}) w.woken(node, start + 1ms);
+        for (const std::size_t node : {0U, 1U}) w.woken(node, start + 1ms);
         CHECK(sleep_of(w) == window);
         CHECK(w.is_resting());
     }
-    w.tried(start);
-    REQUIRE(w.refused(errc::contended, start, longest_of(80ms), 0));
-    w.woken(0, start + 1ms);
-    CHECK(sleep_of(w) == duration(1ms));
+    w.woken(3, start + 2ms);  // its holder has gone
+    CHECK(sleep_of(w) == duration(2ms));
 }
 
 TEST_CASE("a wake-up that comes while answers are outstanding is newer than these") {
-    core::retry w(3, far);
+    core::retry w(node_lists(3), far);
     w.tried(start);
     for (std::size_t i = 0; i < 2; ++i) {
         w.woken(i, start + 1ms);
@@ -241,7 +247,7 @@ TEST_CASE("an attempt forgets the answers before it") {
 }
 
 TEST_CASE("a sleep by a node's answer ends the growth of the rests") {
-    core::retry w(1, far);
+    core::retry w(node_lists(1), far);
     for (int i = 0; i < 6; ++i) {
         w.tried(start);
         REQUIRE(w.refused(errc::no_quorum, start, 0, 0));
@@ -255,7 +261,7 @@ TEST_CASE("a sleep by a node's answer ends the growth of the rests") {
 }
 
 TEST_CASE("10 ms before the deadline it tries once more, and then no more than it would anyway") {
-    core::retry w(1, start + 1s);
+    core::retry w(node_lists(1), start + 1s);
     CHECK(w.deadline() == start + 1s);
     w.tried(start);
     w.answered(0, {.free_at = start + 5s}, start);
@@ -278,7 +284,7 @@ TEST_CASE("the next try is never after the deadline") {
     for (std::uint32_t seed = 1; seed <= 500; ++seed) {
         std::mt19937_64 random(seed);
         const auto patience = duration(1ms) * static_cast<int>(random() % 3000);
-        core::retry w(5, start + patience);
+        core::retry w(node_lists(5), start + patience);
         time_point now = start;
         for (int tries = 0; now < w.deadline(); ++tries) {
             REQUIRE(tries < 1000);
@@ -323,7 +329,7 @@ duration look(core::retry& w, std::size_t holder, time_point now, std::size_t no
 
 TEST_CASE("beside a foreign holder it looks again in 2 ms, and more seldom while that one stays") {
     for (const std::uint64_t random : {std::uint64_t{0}, all_ones}) {
-        core::retry w(3, far);
+        core::retry w(node_lists(3), far);
         time_point now = start;
         duration last = 0ms;
         int looks = 0;
@@ -344,7 +350,7 @@ TEST_CASE("beside a foreign holder it looks again in 2 ms, and more seldom while
 }
 
 TEST_CASE("where foreign holders follow each other it goes on looking every 2 ms") {
-    core::retry w(3, far);
+    core::retry w(node_lists(3), far);
     time_point now = start;
     for (std::size_t holder = 1; holder < 1'000; ++holder) {
         const auto next = look(w, holder, now, 3, all_ones);
@@ -354,7 +360,7 @@ TEST_CASE("where foreign holders follow each other it goes on looking every 2 ms
 }
 
 TEST_CASE("it looks for a foreign holder's sake only where that stands in its way") {
-    core::retry w(3, far);
+    core::retry w(node_lists(3), far);
     CHECK(look(w, 1, start, 0) == duration(60s + 1ms));
     CHECK(look(w, 1, start, 1) == duration(60s + 1ms));
     CHECK(look(w, 1, start, 2) < 3ms);
@@ -376,7 +382,7 @@ TEST_CASE("it looks for a foreign holder's sake only where that stands in its wa
 }
 
 TEST_CASE("a sleeping waiter looks at once when a quorum answers with a foreign holder") {
-    core::retry w(3, far);
+    core::retry w(node_lists(3), far);
     look(w, 1, start, 0);
     CHECK_FALSE(w.is_resting());
     w.answered(0, foreign(1, start + 1s), start + 1s);
@@ -386,7 +392,7 @@ TEST_CASE("a sleeping waiter looks at once when a quorum answers with a foreign 
 }
 
 TEST_CASE("a crowd beside foreign holders looks 5,000 times a second, all taken together") {
-    core::retry w(3, far);
+    core::retry w(node_lists(3), far);
     w.tried(start);
     for (std::size_t i = 0; i < 3; ++i) w.answered(i, foreign(1, start), start);
     REQUIRE(w.refused(errc::contended, start, 399'999'000, 1'000));
@@ -394,7 +400,7 @@ TEST_CASE("a crowd beside foreign holders looks 5,000 times a second, all taken 
 }
 
 TEST_CASE("a holder that leaves early without a wake-up counts as foreign, and so do later ones") {
-    core::retry w(3, far);
+    core::retry w(node_lists(3), far);
     look(w, 1, start, 0);
     const bool was_listening = GENERATE(true, false);
     const bool ran_out = GENERATE(true, false);
@@ -421,44 +427,44 @@ TEST_CASE("votes are split where it has one itself and no holder has a quorum", 
         for (std::size_t i = 0; i < holders.size(); ++i) s.refused(i, vote::held, holders[i]);
         return s;
     };
-    CHECK(with({7, 8, 9, 9}).is_split(5, ours));
-    CHECK_FALSE(with({7, 7}).is_split(3, node_mask::only(2)));
-    CHECK_FALSE(with({7, 8, 7, 7}).is_split(5, ours));
-    CHECK_FALSE(with({7, 8, 9, 9}).is_split(5, {}));
+    CHECK(with({7, 8, 9, 9}).is_split(node_lists(5), ours));
+    CHECK_FALSE(with({7, 7}).is_split(node_lists(3), node_mask::only(2)));
+    CHECK_FALSE(with({7, 8, 7, 7}).is_split(node_lists(5), ours));
+    CHECK_FALSE(with({7, 8, 9, 9}).is_split(node_lists(5), {}));
     SECTION("a node that is still silent may have granted it, until a holder has a quorum") {
-        CHECK(with({7}).may_be_split(3, {}, node_mask::only(2)));
-        CHECK(with({7, 7, 8}).may_be_split(5, {}, node_mask::only(4)));
-        CHECK_FALSE(with({7, 7, 7}).may_be_split(5, {}, node_mask::only(4)));
-        CHECK_FALSE(with({7}).may_be_split(3, {}, {}));
-        CHECK_FALSE(with({7}).may_be_split(3, node_mask::only(2), node_mask::only(1)));
+        CHECK(with({7}).may_be_split(node_lists(3), {}, node_mask::only(2)));
+        CHECK(with({7, 7, 8}).may_be_split(node_lists(5), {}, node_mask::only(4)));
+        CHECK_FALSE(with({7, 7, 7}).may_be_split(node_lists(5), {}, node_mask::only(4)));
+        CHECK_FALSE(with({7}).may_be_split(node_lists(3), {}, {}));
+        CHECK_FALSE(with({7}).may_be_split(node_lists(3), node_mask::only(2), node_mask::only(1)));
     }
     SECTION("plain keys name nobody: a quorum of them is a holder's, unless it has one itself") {
-        CHECK(with({0, 0}).is_split(3, node_mask::only(2)));
-        CHECK(with({0}).may_be_split(3, {}, node_mask::only(2)));
-        CHECK_FALSE(with({0, 0}).may_be_split(3, {}, node_mask::only(2)));
+        CHECK(with({0, 0}).is_split(node_lists(3), node_mask::only(2)));
+        CHECK(with({0}).may_be_split(node_lists(3), {}, node_mask::only(2)));
+        CHECK_FALSE(with({0, 0}).may_be_split(node_lists(3), {}, node_mask::only(2)));
         core::split_votes s = with({0, 0});
         for (int tries = 1; tries < 3; ++tries) {
-            REQUIRE(s.is_split(3, node_mask::only(2)));
-            REQUIRE(s.rest(3, 1ms, 0, start));
+            REQUIRE(s.is_split(node_lists(3), node_mask::only(2)));
+            REQUIRE(s.rest(node_lists(3), 1ms, 0, start));
             s.begin_round();
             s.refused(0, vote::held, 0);
-            CHECK(s.is_split(3, node_mask::only(2)));
+            CHECK(s.is_split(node_lists(3), node_mask::only(2)));
             s.refused(1, vote::held, 0);
         }
-        CHECK_FALSE(s.is_split(3, node_mask::only(2)));
+        CHECK_FALSE(s.is_split(node_lists(3), node_mask::only(2)));
     }
     SECTION("waiters that are before it count together") {
         core::split_votes s;
         s.refused(0, vote::queued, 0);
-        CHECK(s.is_split(3, node_mask::only(2)));
+        CHECK(s.is_split(node_lists(3), node_mask::only(2)));
         s.refused(1, vote::queued, 0);
-        CHECK_FALSE(s.is_split(3, node_mask::only(2)));
+        CHECK_FALSE(s.is_split(node_lists(3), node_mask::only(2)));
     }
     SECTION("another round knows nothing of the one before") {
         core::split_votes s = with({7, 7, 7});
         s.begin_round();
         s.refused(0, vote::held, 8);
-        CHECK(s.is_split(5, ours));
+        CHECK(s.is_split(node_lists(5), ours));
     }
 }
 
@@ -474,7 +480,7 @@ TEST_CASE("after split votes it rests half to two round trips, doubled each time
     int rests = 0;
     for (;; ++rests, least *= 2) {
         const auto longest = static_cast<std::uint64_t>((3 * least).count());
-        const auto next = s.rest(3, round_trip, is_long ? longest : 0, now);
+        const auto next = s.rest(node_lists(3), round_trip, is_long ? longest : 0, now);
         CHECK(s.ends_at() == start + time);
         const duration rest = is_long ? 4 * least : least;
         if (now + rest >= start + time) {

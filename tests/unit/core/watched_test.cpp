@@ -105,9 +105,9 @@ TEST_CASE("a look follows after a tenth of a second, a little less or more", "[w
 TEST_CASE("nodes that leave looks unanswered are not inspected, if a quorum is left", "[watched]") {
     const node_mask all = node_mask::first(5);
     const node_mask two = node_mask::only(1) | node_mask::only(3);
-    CHECK(worth_inspecting(5, {}) == all);
-    CHECK(worth_inspecting(5, two) == all - two);
-    CHECK(worth_inspecting(5, two | node_mask::only(0)) == all);
+    CHECK(worth_inspecting(node_lists(5), {}) == all);
+    CHECK(worth_inspecting(node_lists(5), two) == all - two);
+    CHECK(worth_inspecting(node_lists(5), two | node_mask::only(0)) == all);
     CHECK_FALSE(is_silent(50ms, 1ms));
     CHECK(is_silent(51ms, 1ms));
     CHECK_FALSE(is_silent(400ms, 100ms));  // a distant one

@@ -156,7 +156,28 @@ TEST_CASE("a run stands on what the nodes say that a run around it holds") {
     CHECK(footing_of(shared, shared_by({bob, ann})) == ground::outer);
     CHECK(footing_of(exclusive, shared_by({bob, ann})) == ground::deadlock);
     CHECK(footing_of(slot, slot_of(ann, 3)) == ground::outer);
-    CHECK(find_footing(around, slot, slot_of(ann, 3)).slot == 3);
+    CHECK(find_footing(around, slot, slot_of(ann, 3)).slots == std::vector<std::uint16_t>{3});
+    SECTION("several slots, where the run around it has as many") {
+        resource_state state = slot_of(ann, 3);
+        CHECK(find_footing(around, slot, state, 2).what == ground::own);
+        state.slots.push_back(state.slots.front());
+        state.slots.back().number = 5;
+        CHECK(find_footing(around, slot, state, 2).slots == std::vector<std::uint16_t>{3, 5});
+        CHECK(find_footing(around, slot, state, 1).what == ground::outer);
+        CHECK(find_footing(around, slot, state, 3).what == ground::own);
+        CHECK(find_footing(around, slot, state, 5, 6).what == ground::crowded);
+        CHECK(find_footing(around, slot, state, 4, 6).what == ground::own);
+        CHECK(find_footing(around, slot, state, 3, 3).what == ground::own);  // 3 and 5 are beyond
+        state.slot_count = 3;  // for as long as a program names that
+        CHECK(find_footing(around, slot, state, 4, 6).what == ground::own);
+    }
+    SECTION("several outer runs have some slots each") {
+        resource_state state = slot_of(ann, 3);
+        state.slots.push_back(slot_of(bob, 4).slots.front());
+        const std::vector<held_lock> both{{"r", bob, 1}, {"r", ann, 7}};
+        CHECK(find_footing(both, slot, state, 6, 8).what == ground::own);
+        CHECK(find_footing(both, slot, state, 7, 8).what == ground::crowded);
+    }
     SECTION("the slots are another lock than the resource") {
         CHECK(footing_of(slot, held_alone_by(ann)) == ground::own);
         CHECK(footing_of(slot, shared_by({ann})) == ground::own);

@@ -204,4 +204,9 @@ TEST_CASE("slots are refused beside --shared, and where nodes keep no fences") {
     configuration from;
     from.client.fencing = false;
     CHECK(refused({.slots = 7}, from).find("--slots needs fences") != std::string::npos);
+    CHECK(settled({.slots = 7}).permits == 1);
+    CHECK(settled({.slots = 7, .permits = 7}).permits == 7);
+    CHECK(refused({.slots = 2, .permits = 3}).find("--permits 3 is above --slots 2") !=
+          std::string::npos);
+    CHECK(refused({.permits = 2}).find("give --slots, too") != std::string::npos);
 }

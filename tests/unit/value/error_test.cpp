@@ -30,7 +30,7 @@ const std::vector<errc> all_codes = {
     errc::auth_failed,    errc::script_rejected, errc::config_invalid,   errc::timed_out,
     errc::backlog,        errc::protocol_error, errc::server_error,      errc::not_master,
     errc::duplicate_node, errc::clock_skew,    errc::in_quarantine,      errc::foreign_data,
-    errc::other_set,      errc::missing_right};
+    errc::other_set,      errc::missing_right, errc::no_credentials};
 
 std::set<errc> under(condition c) {
     std::set<errc> out;
@@ -44,7 +44,8 @@ std::set<errc> under(condition c) {
 
 TEST_CASE("the numbers of the codes stay as they are") {
     const std::vector<int> numbers = {1,  2,  3,  4,   5,   6,   7,   8,   9,   10,
-                                      11, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110};
+                                      11, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110,
+                                      111};
     REQUIRE(numbers.size() == all_codes.size());
     for (std::size_t i = 0; i < numbers.size(); ++i) {
         CHECK(error_code(all_codes[i]).value() == numbers[i]);
@@ -80,7 +81,8 @@ TEST_CASE("the codes fall under the conditions that the header names") {
     CHECK(under(condition::configuration) ==
           std::set<errc>{errc::auth_failed, errc::script_rejected, errc::config_invalid,
                          errc::not_master, errc::duplicate_node, errc::clock_skew,
-                         errc::foreign_data, errc::other_set, errc::missing_right});
+                         errc::foreign_data, errc::other_set, errc::missing_right,
+                         errc::no_credentials});
 }
 
 TEST_CASE("errors of a connection are unreachable, and nothing else of the system is") {

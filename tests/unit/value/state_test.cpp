@@ -234,11 +234,12 @@ TEST_CASE("a change is another leader, another term, or none", "[leadership]") {
 }
 
 TEST_CASE("a campaign without a limit waits a year, for one holder alone", "[leadership]") {
-    acquire_options how{.ttl = 4s, .mode = lock_mode::shared, .slots = 3};
+    acquire_options how{.ttl = 4s, .mode = lock_mode::shared, .slots = 3, .permits = 2};
     const auto without_limit = candidacy(how);
     CHECK(without_limit.wait == std::chrono::hours(24 * 365));
     CHECK(without_limit.mode == lock_mode::exclusive);
     CHECK(without_limit.slots == 0);
+    CHECK(without_limit.permits == 1);
     CHECK(without_limit.ttl == 4s);
     how.wait = 5ms;
     CHECK(candidacy(how).wait == 5ms);

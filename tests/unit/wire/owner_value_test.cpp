@@ -4,6 +4,12 @@
 
 #include "support/catch.hpp"
 
+#include <boost/algorithm/hex.hpp>
+#include <boost/crc.hpp>
+
+#include <cstdio>
+#include <iterator>
+
 using namespace redlock;
 using namespace std::chrono_literals;
 
@@ -12,6 +18,17 @@ namespace {
 const std::string its_value = "AAAAAAAAAAAAAAAAAAAAAA@host:1";
 
 wire::lease_proof some_proof() { return {its_value.c_str(), {}, false, 0ms}; }
+
+// With its checksum, which anybody can compute.
+std::string token_of(const std::string& bytes) {
+    boost::crc_32_type sum;
+    sum.process_bytes(bytes.data(), bytes.size());
+    char digits[9];
+    std::snprintf(digits, sizeof digits, "%08x", static_cast<unsigned>(sum.checksum()));
+    std::string text = "redlock1.";
+    boost::algorithm::hex_lower(bytes, std::back_inserter(text));
+    return text + digits;
+}
 
 std::string some_token() {
     return wire::write_token(std::vector<std::string>{"stock"}, 7, some_proof());
@@ -32,6 +49,10 @@ TEST_CASE("what was written into a token is read from it", "[token]") {
         proof.min_hold = 50s;
         fence = 0;
     }
+    SECTION("several slots") {
+        proof.slot = {3, 8};
+        proof.slots = {3, 4, 7};
+    }
     SECTION("a reader, with an owner that the caller gave") {
         proof.is_shared = true;
         proof.value += "#18446744073709551615";
@@ -45,6 +66,7 @@ TEST_CASE("what was written into a token is read from it", "[token]") {
     CHECK(read->proof.value == proof.value);
     CHECK(read->proof.slot.number == proof.slot.number);
     CHECK(read->proof.slot.of == proof.slot.of);
+    CHECK(read->proof.slots == proof.slots);
     CHECK(read->proof.is_shared == proof.is_shared);
     CHECK(read->proof.min_hold == proof.min_hold);
 }
@@ -58,6 +80,14 @@ TEST_CASE("a token that was changed anywhere, or cut, is none", "[token]") {
         std::string changed = whole;
         changed[i] = changed[i] == '1' ? '2' : '1';
         CHECK_FALSE(wire::read_token(changed));
+    }
+    // Its bytes, cut, with a checksum that fits.
+    std::string bytes;
+    boost::algorithm::unhex(whole.substr(9, whole.size() - 17), std::back_inserter(bytes));
+    REQUIRE(token_of(bytes) == whole);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        INFO(i << " bytes");
+        CHECK_FALSE(wire::read_token(token_of(bytes.substr(0, i))));
     }
     CHECK_FALSE(wire::read_token(whole + "00"));
     CHECK_FALSE(wire::read_token(whole + "\n"));
@@ -73,6 +103,23 @@ TEST_CASE("a token whose parts make no sense is none, whatever its checksum", "[
     SECTION("a slot that does not exist") { proof.slot = {8, 8}; }
     SECTION("a slot of none") { proof.slot = {1, 0}; }
     SECTION("more slots than there can be") { proof.slot = {0, 1'001}; }
+    SECTION("slots of which one does not exist") {
+        proof.slot = {3, 8};
+        proof.slots = {3, 8};
+    }
+    SECTION("one slot twice") {
+        proof.slot = {3, 8};
+        proof.slots = {3, 3};
+    }
+    SECTION("slots of none") { proof.slots = {0, 1}; }
+    SECTION("more slots than one lease may have") {
+        proof.slot = {0, 100};
+        for (std::uint16_t i = 0; i <= max_permits; ++i) proof.slots.push_back(i);
+    }
+    SECTION("a slot of several resources") {
+        resources.emplace_back("other");
+        proof.slot = {3, 8};
+    }
     SECTION("kept for longer than any ttl") { proof.min_hold = 25h; }
     CHECK_FALSE(wire::read_token(wire::write_token(resources, 7, proof)));
 }

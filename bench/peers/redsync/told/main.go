@@ -77,7 +77,7 @@ func contend(mutex *redsync.Mutex, begin, end, sectionUs int64) (turns int, err 
 	return turns, nil
 }
 
-func serve(key string, ports []string) error {
+func serve(key string, ports []string, failFast bool) error {
 	locks, err := nodes.Connect(ports, nodes.Usual)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func serve(key string, ports []string) error {
 				return err
 			}
 			mutex = locks.NewMutex(key, redsync.WithExpiry(time.Duration(ttl)*time.Millisecond),
-				redsync.WithTries(manyTries), redsync.WithRetryDelay(retryDelay))
+				redsync.WithTries(manyTries), redsync.WithRetryDelay(retryDelay), redsync.WithFailFast(failFast))
 			err := take(mutex, time.Duration(wait)*time.Millisecond)
 			fmt.Println(answer(err == nil, err))
 		}
@@ -115,11 +115,16 @@ func serve(key string, ports []string) error {
 }
 
 func main() {
-	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: redsync_told KEY PORT...")
+	failFast := len(os.Args) > 1 && os.Args[1] == "--fail-fast"
+	words := os.Args[1:]
+	if failFast {
+		words = words[1:]
+	}
+	if len(words) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: redsync_told [--fail-fast] KEY PORT...")
 		os.Exit(2)
 	}
-	if err := serve(os.Args[1], os.Args[2:]); err != nil {
+	if err := serve(words[0], words[1:], failFast); err != nil {
 		fmt.Fprintln(os.Stderr, "redsync_told:", err)
 		os.Exit(1)
 	}
