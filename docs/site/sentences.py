@@ -1,4 +1,4 @@
-# Counts the words of each page, and the words of its sentences; knows no page.
+# Counts the words of each page and of its sentences, and finds words that nobody has explained; knows no page.
 # SPDX-License-Identifier: MIT
 import re
 
@@ -40,3 +40,19 @@ def report(project, name):
     return {"words": sum(1 for word in text.split() if re.search(r"\w", word)), "sentences": len(lengths), "longest": max(lengths, default=(0, ""))[0],
             "mean": sum(n for n, _ in lengths) / max(1, len(lengths)),
             "long": [one for n, one in lengths if n > MOST]}
+
+
+# What docs/concepts.md explains. Where a page uses one first it links there, or explains it: in italics, by a heading.
+CONCEPTS = ("quorums?", "leases?", "fenc(?:es?|ing)", "quarantines?", "joint (?:lists?|programs?)")
+NO_USE = re.compile(r"<!--.*?-->|^```.*?^```$|`[^`]*`|\]\([^)]*\)", re.M | re.S)
+
+
+def unexplained(text):
+    """The concepts whose first use on a page is neither a link nor an explanation."""
+    text = NO_USE.sub(lambda part: re.sub(r"[^\n\]]", " ", part[0]), text)
+    for concept in CONCEPTS:
+        use = re.search(rf"(?<![\w-])\*?{concept}(?!\w)", text, re.I)
+        if use is None or use[0].startswith("*") or text[text.rfind("\n", 0, use.start()) + 1] == "#":
+            continue
+        if text.rfind("[", 0, use.start()) <= text.rfind("]", 0, use.start()):
+            yield use[0]
