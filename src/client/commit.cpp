@@ -66,8 +66,8 @@ bool commit_operation::go_on(time_point now) {
         case phase::steps:
             if (machine_->now() != step::close || machine_->is_undisturbed()) break;
             is_disturbed_ = false;
-            unseen_ = machine_->agreed();
-            return ask_who_is_connected(phase::lists, unseen_, now);
+            may_go_on_ = {};
+            return ask_who_is_connected(phase::lists, machine_->agreed(), now);
         case phase::lists:
             if (!(forbidden_ == machine_->agreed())) {
                 return pause(phase::awaits, client().nodes.time_for_all(), now);
@@ -135,7 +135,7 @@ bool commit_operation::pause(phase until, duration for_so_long, time_point now) 
 // Silence is no answer: until a node lists its connections, they count as not seen.
 bool commit_operation::ask_who_is_connected(phase to_be, node_mask nodes, time_point now) {
     phase_ = to_be;
-    if (to_be == phase::looks) unseen_ = nodes;
+    unseen_ = nodes;
     wire::request query;
     wire::write_connected_query(query.words);
     ask(ask_connected, query, nodes, now);
@@ -225,25 +225,21 @@ void commit_operation::tell_of_wait(node_mask nodes, std::chrono::milliseconds l
                           .duration = longest, .detail = detail});
 }
 
-// A closed node counts where it was listed since, and no program is left there that might go on.
+// A closed node counts where it was listed twice since, and no program was there that might go on.
 void commit_operation::judge_listed() {
     std::size_t unnamed = 0;
     for (const std::size_t i : machine_->agreed()) {
         const wire::connections& there = connections_[i];
         unnamed = std::max(unnamed, there.unnamed);
-        const auto blind = std::find_if(there.others.begin(), there.others.end(),
-                                        [](const auto& one) { return !one.reads_record; });
         const bool is_unseen = unseen_.contains(i);
         is_disturbed_ = is_disturbed_ || is_unseen;
-        const bool is_blind = blind != there.others.end();
-        if (is_blind) tell_of_blind(*blind, i);
         if (is_unseen) {
             tell(client().shared.name(i).str() +
                  " did not say, after it was closed, which programs are connected: " +
                  failures_[i].error.message());
         }
         const bool is_said = how_.despite_old_programs && forbidden_.contains(i);
-        if (is_blind || (is_unseen && !is_said)) machine_->passed_by(i);
+        if (may_go_on_.contains(i) || (is_unseen && !is_said)) machine_->passed_by(i);
     }
     if (unnamed == 0) return;
     tell("up to " + std::to_string(unnamed) + " connections to a node have no name of this "
@@ -330,6 +326,11 @@ void commit_operation::read_connections(std::size_t node, const resp::reply& rep
     if (is_first) return;
     for (const wire::connected& one : connections_[node].others) {
         is_disturbed_ = true;
+        // Its end is not for long: it connects again within milliseconds, and reads no record then.
+        if (!one.reads_record && !may_go_on_.contains(node)) {
+            may_go_on_.insert(node);
+            tell_of_blind(one, node);
+        }
         const std::string who = place_of(one, node);
         auto& all = result_.old_programs;
         if (std::find(all.begin(), all.end(), who) == all.end()) all.push_back(who);
@@ -364,9 +365,11 @@ void commit_operation::failed(std::size_t node, std::uint32_t question, const wi
         const bool is_stopped = why.error == boost::system::errc::connection_refused;
         if (phase_ == phase::looks && is_stopped) unseen_.erase(node);
     }
-    if (question == ask_kill && why.answer == vote::refused) {
+    if (question == ask_kill) {
+        may_go_on_.insert(node);
         tell(client().shared.name(node).str() + " does not end the connections of programs with "
-             "another list: " + why.detail);
+             "another list: " + (why.detail.empty() ? why.error.message() : why.detail) +
+             ": stop them");
     }
 }
 

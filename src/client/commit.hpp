@@ -76,6 +76,7 @@ private:
     std::vector<wire::connections> connections_;  // on each node, as last listed
     node_mask unseen_;     // where they could not be listed
     node_mask forbidden_;  // of those, for want of a right
+    node_mask may_go_on_;  // where, behind the close, a program may have been left
     bool has_said_why_ = false;  // it waits for votes
     bool is_disturbed_ = false;  // behind a close there was a program, or it could not be seen
     std::vector<wire::failure> failures_;

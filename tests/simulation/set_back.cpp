@@ -107,9 +107,8 @@ private:
     // a fence may have been drawn that no record shows: the documents say so.
     duration draw_step(duration idle) {
         const duration a = core::fence_tolerance(out_.ttl_max);
-        const duration unseen =
-            a < 2 * core::longest_unwritten_highest ? a + core::longest_unwritten_highest
-                                                    : core::longest_unwritten_highest + a / 10;
+        const duration more = a < 2 * core::longest_unwritten_highest ? a / 2 : duration(0);
+        const duration unseen = core::longest_unwritten_highest + more + a / 10;
         if (dice_.happens(0.15)) {
             const duration ahead = dice_.between_orders(1s, 3h);
             // Clocks that nobody has compared for long may have drifted: quarantines last longer.

@@ -4,6 +4,7 @@
 
 #include "client/acquire.hpp"
 #include "client/adopt.hpp"
+#include "client/commit.hpp"
 #include "client/engine.hpp"
 #include "client/extend.hpp"
 #include "client/inspect.hpp"
@@ -46,6 +47,7 @@ struct ending {
     resource_state state{};      // of an inspection, or of a watch
     revocation revoked{};        // of a revocation
     std::vector<node_vote> answers{};  // of a declaration
+    commit_report change{};            // of a commit
     detail::operation_ptr what{};
 
     bool is_over() const { return !outcomes.empty(); }
@@ -121,6 +123,13 @@ struct recorded_declare final : recorded<detail::declare_operation> {
     void complete(error_code outcome, std::vector<node_vote> answers) override {
         to().outcomes.push_back(outcome);
         to().answers = std::move(answers);
+    }
+};
+struct recorded_commit final : recorded<detail::commit_operation> {
+    using recorded::recorded;
+    void complete(error_code outcome, commit_report done) override {
+        to().outcomes.push_back(outcome);
+        to().change = std::move(done);
     }
 };
 struct recorded_close final : recorded<detail::close_operation> {
@@ -299,6 +308,7 @@ public:
         return begin<recorded_watch>(std::move(resource), std::move(last));
     }
     ending_ptr declare(const init_options& how = {}) { return begin<recorded_declare>(how); }
+    ending_ptr commit(const commit_options& how = {}) { return begin<recorded_commit>(how); }
     void cancel(ending& e) {
         e.what->cancel(boost::asio::error::operation_aborted, now);
         end_turn();

@@ -1,0 +1,137 @@
+// Tests what a commit makes of the connections that nodes list behind their close, word by word.
+// SPDX-License-Identifier: MIT
+#include "component/support/records.hpp"
+#include "component/support/world.hpp"
+#include "support/catch.hpp"
+#include "wire/login.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+using namespace redlock;
+using namespace redlock::fakes;
+using namespace std::chrono_literals;
+
+namespace {
+
+client_options old_list() { return fenced_options_for(3, 1s); }
+
+client_options joint_list() {
+    client_options out = fenced_options_for(4, 1s);
+    out.nodes[2].change = list_change::leaving;
+    out.nodes[3].change = list_change::joining;
+    return out;
+}
+
+/// A program with the joint list, which nodes of the old one have met, and where all nodes vote.
+struct changing {
+    changing() {
+        world before(old_list());
+        before.connected();
+        before.run_for(5s);
+        at = newcomer(before, joint_list());
+        at->run_for(10s);
+        for (std::size_t i = 0; i < 4; ++i) REQUIRE(has_vote(*at, i));
+        set = record_on(*at, 0)[word::set];
+    }
+    /// Of the nodes of the old list: what each answers where it lists connections for the n-th time.
+    /// The first is before anything is closed, the second behind the close, the third after a while.
+    void list(std::array<std::optional<std::string>, 3> answers) {
+        for (std::size_t i = 0; i < 3; ++i) {
+            at->nodes[i].instead = [this, answers, n = std::size_t{0}](const command& c) mutable {
+                std::optional<std::string> said;
+                if (c.size() < 2 || c[0] != "CLIENT") return said;
+                if (c[1] == "KILL" && !kill_says.empty()) said = kill_says;
+                if (c[1] == "LIST" && n < answers.size()) said = answers[n++];
+                return said;
+            };
+        }
+    }
+    /// One connection of a program that has the old list.
+    static std::string listed(bool is_fenced) {
+        client_options with = old_list();
+        with.fencing = is_fenced;
+        return bulk("id=99 addr=10.0.0.9:4711 name=cron" + wire::mark_of_connection(with) +
+                    " flags=N db=0\n");
+    }
+    const ending& commit(const commit_options& how = {}) {
+        over = at->commit(how);
+        REQUIRE(at->run_until_over(*over));
+        INFO(over->change.detail);
+        return *over;
+    }
+    std::size_t moved() {
+        std::size_t out = 0;
+        for (std::size_t i = 0; i < 3; ++i) out += record_on(*at, i)[word::set] != set ? 1U : 0U;
+        return out;
+    }
+    bool says(const std::string& what) const {
+        return over->change.detail.find(what) != std::string::npos;
+    }
+
+    std::unique_ptr<world> at;
+    std::string set;
+    std::string kill_says;
+    ending_ptr over;
+};
+
+const std::string failure = "-ERR not now\r\n";
+const std::string nobody = bulk("");
+
+}  // namespace
+
+TEST_CASE("a commit that meets nobody is complete") {
+    changing w;
+    CHECK_FALSE(w.commit().outcome());
+    CHECK(w.over->change.is_complete);
+    CHECK(w.moved() == 3);
+}
+
+TEST_CASE("a program that a commit meets behind the close is ended, and said to be") {
+    changing w;
+    w.list({nobody, changing::listed(true), std::nullopt});
+    CHECK_FALSE(w.commit().outcome());
+    CHECK_FALSE(w.over->change.is_complete);
+    CHECK(w.says("their connections were ended"));
+    CHECK(w.at->nodes[0].count("CLIENT") >= 4);
+    CHECK(w.moved() == 3);
+}
+
+TEST_CASE("a commit goes on with no node whose connections are not listed twice behind the close") {
+    changing w;
+    w.list({nobody, nobody, failure});
+    CHECK(w.commit().outcome() == errc::no_quorum);
+    CHECK(w.says("did not say, after it was closed"));
+    CHECK(w.moved() == 0);
+    // Repeated, it ends what it began.
+    CHECK_FALSE(w.commit().outcome());
+    CHECK(w.moved() == 3);
+}
+
+TEST_CASE("a program without fences that a commit ended once behind the close may be back at any time") {
+    changing w;
+    w.list({nobody, changing::listed(false), nobody});
+    CHECK(w.commit().outcome() == errc::no_quorum);
+    CHECK(w.says("looks at no record"));
+    CHECK(w.moved() == 0);
+    CHECK_FALSE(w.commit().outcome());
+    CHECK(w.moved() == 3);
+}
+
+TEST_CASE("a commit goes on with no node that does not end the connections of other programs") {
+    changing w;
+    const std::string there = changing::listed(true);
+    w.kill_says = "-NOPERM this user has no permissions to run the 'client|kill' command\r\n";
+    w.list({there, there, there});
+    CHECK(w.commit({.despite_old_programs = true}).outcome() == errc::no_quorum);
+    CHECK(w.says("does not end the connections"));
+    CHECK_FALSE(w.says("get no lock any more"));
+    CHECK(w.moved() == 0);
+    // The remedy that it names helps.
+    CHECK_FALSE(w.commit().outcome());
+    CHECK(w.moved() == 3);
+}
