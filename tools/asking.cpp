@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 
 namespace redlock::tool {
 

@@ -3,7 +3,6 @@
 #include "tools/child.hpp"
 
 #include "tools/exit_status.hpp"
-#include "tools/signals.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -19,7 +18,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <string>
 #include <string_view>
 #include <system_error>
 

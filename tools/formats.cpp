@@ -7,8 +7,6 @@
 #include <locale.h>
 #include <wchar.h>
 
-#include <algorithm>
-#include <array>
 #include <cassert>
 #include <charconv>
 #include <cmath>
@@ -17,7 +15,6 @@
 #include <ctime>
 #include <limits>
 #include <optional>
-#include <string_view>
 
 namespace redlock::tool {
 

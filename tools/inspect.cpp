@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "tools/inspect.hpp"
 
-#include "tools/formats.hpp"
 #include "tools/asking.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_status.hpp"
@@ -14,7 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <utility>

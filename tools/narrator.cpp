@@ -10,7 +10,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <string>
 #include <utility>
 
 namespace redlock::tool {

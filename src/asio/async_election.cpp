@@ -16,9 +16,7 @@
 #include <boost/asio/error.hpp>
 
 #include <condition_variable>
-#include <mutex>
 #include <random>
-#include <utility>
 
 namespace redlock::detail {
 

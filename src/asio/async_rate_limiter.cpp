@@ -10,9 +10,7 @@
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 
-#include <optional>
 #include <system_error>
-#include <utility>
 
 namespace redlock::detail {
 

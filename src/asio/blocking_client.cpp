@@ -7,10 +7,8 @@
 
 #include <redlock/client.hpp>
 #include <redlock/detail/access.hpp>
-#include <redlock/detail/begun_call.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>

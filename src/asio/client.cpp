@@ -3,7 +3,6 @@
 #include <redlock/client.hpp>
 
 #include "asio/client.hpp"
-#include "asio/client_impl.hpp"
 #include "client/acquire.hpp"
 #include "client/adopt.hpp"
 #include "client/commit.hpp"
@@ -18,9 +17,6 @@
 #include <boost/asio/system_executor.hpp>
 
 #include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace redlock {
 

@@ -8,11 +8,8 @@
 #include <boost/asio/query.hpp>
 
 #include <atomic>
-#include <memory>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace redlock::detail {
 

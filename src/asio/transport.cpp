@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "asio/transport.hpp"
 
-#include "asio/performers.hpp"
 #include "value/error.hpp"
 #include "value/file.hpp"
 #include "value/platform.hpp"
@@ -18,7 +17,6 @@
 #include <boost/system/errc.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <stdexcept>

@@ -12,15 +12,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <mutex>
 #include <new>
 #include <pthread.h>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <unistd.h>
-#include <utility>
 #include <variant>
 #include <vector>
 

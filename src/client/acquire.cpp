@@ -2,14 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include "client/acquire.hpp"
 
-#include "client/lease.hpp"
-#include "client/survey.hpp"
 #include "core/queue.hpp"
 #include "core/retry.hpp"
 #include "value/options.hpp"
 #include "value/text.hpp"
-#include "wire/owner_value.hpp"
-#include "wire/request.hpp"
 
 #include <redlock/detail/recycling.hpp>
 #include <redlock/detail/waiting_time.hpp>
@@ -18,9 +14,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
-#include <string>
-#include <utility>
 
 namespace redlock::detail {
 

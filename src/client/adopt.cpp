@@ -7,8 +7,6 @@
 #include "core/lease.hpp"
 #include "value/options.hpp"
 #include "value/text.hpp"
-#include "wire/lock.hpp"
-#include "wire/owner_value.hpp"
 #include "wire/request.hpp"
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 
 #include "value/options.hpp"
 #include "value/text.hpp"
-#include "wire/record.hpp"
 
 #include <boost/system/errc.hpp>
 

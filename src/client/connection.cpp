@@ -6,16 +6,12 @@
 #include "value/error.hpp"
 #include "value/options.hpp"
 #include "value/text.hpp"
-#include "wire/failure.hpp"
 #include "wire/login.hpp"
 #include "wire/request.hpp"
-#include "wire/resp/command.hpp"
 
 #include <algorithm>
 #include <cassert>
 #include <charconv>
-#include <string>
-#include <utility>
 
 namespace redlock::detail {
 

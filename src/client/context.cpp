@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "client/context.hpp"
 
-#include <cassert>
 
 namespace redlock::detail {
 

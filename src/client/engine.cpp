@@ -2,14 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "client/engine.hpp"
 
-#include "client/extend.hpp"
 #include "client/release.hpp"
 #include "value/nodes.hpp"
 #include "wire/request.hpp"
 
 #include <algorithm>
 #include <cassert>
-#include <string>
 #include <utility>
 
 namespace redlock::detail {

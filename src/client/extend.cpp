@@ -6,12 +6,9 @@
 #include "client/survey.hpp"
 #include "value/options.hpp"
 #include "value/text.hpp"
-#include "wire/lock.hpp"
 
 #include <algorithm>
 #include <cassert>
-#include <utility>
-#include <vector>
 
 namespace redlock::detail {
 

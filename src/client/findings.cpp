@@ -5,17 +5,14 @@
 #include "value/nodes.hpp"
 #include "value/options.hpp"
 #include "value/text.hpp"
-#include "wire/failure.hpp"
 #include "wire/record.hpp"
 #include "wire/request.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <chrono>
 #include <cstdlib>
 #include <iterator>
-#include <string_view>
 #include <utility>
 
 namespace redlock::detail {

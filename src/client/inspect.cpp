@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "client/inspect.hpp"
 
-#include "client/survey.hpp"
 #include "core/lease.hpp"
 #include "core/quorum.hpp"
 #include "value/clock.hpp"
@@ -10,13 +9,9 @@
 #include "value/text.hpp"
 #include "wire/failure.hpp"
 #include "wire/owner_value.hpp"
-#include "wire/questions.hpp"
 
 #include <algorithm>
 #include <charconv>
-#include <map>
-#include <string_view>
-#include <utility>
 
 namespace redlock::detail {
 

@@ -2,17 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "client/lease.hpp"
 
-#include <redlock/clock.hpp>
 #include <redlock/detail/access.hpp>
 #include <redlock/detail/section.hpp>
 #include <redlock/lease.hpp>
 
 #include <algorithm>
-#include <cassert>
-#include <chrono>
 #include <limits>
-#include <string>
-#include <utility>
 
 namespace redlock::detail {
 

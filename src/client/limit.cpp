@@ -3,11 +3,8 @@
 #include "client/limit.hpp"
 
 #include "client/acquire.hpp"
-#include "client/survey.hpp"
-#include "wire/lock.hpp"
 
 #include <algorithm>
-#include <cassert>
 
 namespace redlock::detail {
 

@@ -7,7 +7,6 @@
 #include "wire/resp/command.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <chrono>
 
 namespace redlock::detail {

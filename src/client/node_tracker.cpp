@@ -4,7 +4,6 @@
 
 #include "value/options.hpp"
 #include "wire/failure.hpp"
-#include "wire/record.hpp"
 #include "wire/request.hpp"
 #include "wire/resp/command.hpp"
 

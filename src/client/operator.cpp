@@ -2,14 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "client/operator.hpp"
 
-#include "client/survey.hpp"
 #include "value/clock.hpp"
 #include "value/options.hpp"
-#include "wire/failure.hpp"
 #include "wire/owner_value.hpp"
-#include "wire/questions.hpp"
-#include "wire/record.hpp"
-#include "wire/request.hpp"
 #include "wire/resp/command.hpp"
 
 #include <algorithm>
@@ -18,7 +13,6 @@
 #include <chrono>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace redlock::detail {
 

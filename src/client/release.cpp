@@ -4,9 +4,6 @@
 
 #include "client/remote_queue.hpp"
 #include "client/survey.hpp"
-#include "wire/failure.hpp"
-#include "wire/lock.hpp"
-#include "wire/request.hpp"
 
 #include <cassert>
 

@@ -3,17 +3,12 @@
 #include "client/remote_queue.hpp"
 
 #include "wire/failure.hpp"
-#include "wire/lock.hpp"
 #include "wire/request.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <charconv>
-#include <chrono>
-#include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace redlock::detail {
 

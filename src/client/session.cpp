@@ -5,14 +5,10 @@
 #include "value/options.hpp"
 #include "value/text.hpp"
 #include "wire/failure.hpp"
-#include "wire/request.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cassert>
-#include <chrono>
 #include <limits>
-#include <utility>
 
 namespace redlock::detail {
 

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <utility>
 
 namespace redlock::detail {
 

@@ -7,8 +7,6 @@
 #include "value/file.hpp"
 #include "value/text.hpp"
 
-#include <redlock/config.hpp>
-
 #include <boost/throw_exception.hpp>
 
 #include <algorithm>
@@ -16,7 +14,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <sys/stat.h>
 #include <vector>

@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/acquire.hpp"
 
-#include "value/options.hpp"
-
-#include <algorithm>
 #include <numeric>
 #include <utility>
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cassert>
 #include <charconv>
-#include <utility>
 
 namespace redlock::core {
 

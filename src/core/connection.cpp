@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/connection.hpp"
 
-#include <algorithm>
-#include <cassert>
 
 namespace redlock::core {
 

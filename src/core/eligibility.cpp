@@ -2,12 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "core/eligibility.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cassert>
-#include <chrono>
 #include <functional>
-#include <utility>
 
 namespace redlock::core {
 

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/extend.hpp"
 
-#include <algorithm>
-#include <cassert>
 #include <utility>
 
 namespace redlock::core {

@@ -4,10 +4,7 @@
 
 #include "value/options.hpp"
 
-#include <algorithm>
 #include <bit>
-#include <cassert>
-#include <chrono>
 #include <cmath>
 
 namespace redlock::core {

@@ -2,11 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/limit.hpp"
 
-#include "value/options.hpp"
-
-#include <algorithm>
-#include <cassert>
-#include <cstddef>
 #include <vector>
 
 namespace redlock::core {

@@ -3,7 +3,6 @@
 #include "core/load.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
 namespace redlock::core {

@@ -4,10 +4,8 @@
 
 #include <boost/container/small_vector.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cassert>
-#include <chrono>
 #include <functional>
 #include <utility>
 

@@ -4,9 +4,6 @@
 
 #include "value/options.hpp"
 
-#include <algorithm>
-#include <cassert>
-#include <chrono>
 
 namespace redlock::core {
 

@@ -3,7 +3,6 @@
 #include "core/queue.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <iterator>
 #include <utility>
 

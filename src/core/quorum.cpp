@@ -3,8 +3,6 @@
 #include "core/quorum.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <functional>
 #include <map>
 #include <string_view>

@@ -2,10 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/retry.hpp"
 
-#include "value/nodes.hpp"
-
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
 namespace redlock::core {

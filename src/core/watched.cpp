@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/watched.hpp"
 
-#include <algorithm>
 #include <cassert>
 
 namespace redlock::core {

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "lockable/counting_semaphore.hpp"
 
-#include "lockable/mutex.hpp"
-
 #include <redlock/counting_semaphore.hpp>
 
 #include <algorithm>
@@ -13,7 +11,6 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace redlock::detail {
 

@@ -17,11 +17,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
-#include <chrono>
 #include <exception>
 #include <future>
 #include <mutex>
-#include <stop_token>
 #include <system_error>
 #include <utility>
 

@@ -4,7 +4,6 @@
 
 #include "lockable/mutex.hpp"
 
-#include <utility>
 
 namespace redlock {
 

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
 #include <iterator>
 #include <system_error>
-#include <utility>
 
 namespace redlock::fakes {
 

@@ -12,16 +12,13 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
 #include <optional>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 namespace redlock::testing {
 

@@ -2,21 +2,15 @@
 // SPDX-License-Identifier: MIT
 #include "testing/model.hpp"
 
-#include "testing/keyspace.hpp"
-
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
-#include <optional>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 namespace redlock::fakes {
 

@@ -4,9 +4,6 @@
 
 #include "value/platform.hpp"
 
-#include <redlock/clock.hpp>
-
-#include <atomic>
 #include <cassert>
 #include <forward_list>
 #include <mutex>

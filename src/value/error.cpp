@@ -7,9 +7,7 @@
 
 #include <redlock/detail/section.hpp>
 #include <redlock/detail/shown_of.hpp>
-#include <redlock/error.hpp>
 #include <redlock/loss.hpp>
-#include <redlock/refusal.hpp>
 #include <redlock/result.hpp>
 #include <redlock/vote.hpp>
 
@@ -18,7 +16,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
 #include <system_error>
 
 namespace redlock {

@@ -11,11 +11,8 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <ctime>
-#include <optional>
-#include <string>
 #include <utility>
 
 namespace redlock::text {

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "value/memory.hpp"
 
-#include <redlock/detail/recycling.hpp>
-
 #include <array>
 #include <cassert>
 #include <new>

@@ -6,12 +6,9 @@
 #include "value/text.hpp"
 
 #include <redlock/detail/printable.hpp>
-#include <redlock/options.hpp>
 
-#include <algorithm>
 #include <arpa/inet.h>
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <map>
 #include <set>

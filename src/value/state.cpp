@@ -5,7 +5,6 @@
 #include <redlock/detail/waiting_time.hpp>
 #include <redlock/list_state.hpp>
 #include <redlock/node_report.hpp>
-#include <redlock/resource_state.hpp>
 
 #include <algorithm>
 #include <cstddef>

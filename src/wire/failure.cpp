@@ -6,10 +6,8 @@
 #include "wire/request.hpp"
 #include "wire/resp/command.hpp"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
-#include <string_view>
 
 namespace redlock::wire {
 

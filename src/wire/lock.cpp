@@ -2,16 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include "wire/lock.hpp"
 
-#include "wire/failure.hpp"
 #include "wire/owner_value.hpp"
-#include "wire/request.hpp"
-#include "wire/resp/command.hpp"
 
 #include <algorithm>
 #include <cassert>
-#include <cstdint>
 #include <functional>
-#include <string_view>
 #include <vector>
 
 namespace redlock::wire {

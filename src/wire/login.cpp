@@ -3,7 +3,6 @@
 #include "wire/login.hpp"
 
 #include "value/text.hpp"
-#include "wire/failure.hpp"
 #include "wire/record.hpp"
 #include "wire/resp/command.hpp"
 
@@ -11,7 +10,6 @@
 #include <boost/uuid/uuid_io.hpp>
 
 #include <algorithm>
-#include <string_view>
 
 namespace redlock::wire {
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "wire/owner_value.hpp"
 
-#include "value/options.hpp"
 #include "value/text.hpp"
 
 #include <redlock/options.hpp>
@@ -15,7 +14,6 @@
 #include <algorithm>
 #include <cassert>
 #include <charconv>
-#include <cstddef>
 #include <iterator>
 #include <limits>
 

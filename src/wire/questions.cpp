@@ -4,15 +4,12 @@
 
 #include "wire/record.hpp"
 #include "wire/request.hpp"
-#include "wire/resp/command.hpp"
 
 #include <redlock/options.hpp>
 
 #include <algorithm>
 #include <cassert>
 #include <charconv>
-#include <chrono>
-#include <cstddef>
 #include <limits>
 #include <system_error>
 

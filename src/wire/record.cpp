@@ -5,7 +5,6 @@
 #include "value/nodes.hpp"
 #include "value/options.hpp"
 #include "value/text.hpp"
-#include "wire/resp/command.hpp"
 
 #include <boost/uuid/name_generator_sha1.hpp>
 #include <boost/uuid/uuid_io.hpp>
@@ -17,7 +16,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
-#include <utility>
 #include <vector>
 
 namespace redlock::wire {

@@ -2,12 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "wire/request.hpp"
 
-#include "wire/resp/command.hpp"
-
-#include <boost/container/small_vector.hpp>
-
 #include <cassert>
-#include <chrono>
 
 namespace redlock::wire {
 

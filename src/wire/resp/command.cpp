@@ -3,9 +3,7 @@
 #include "wire/resp/command.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <charconv>
-#include <cstddef>
 
 namespace redlock::resp {
 namespace {

@@ -5,10 +5,8 @@
 #include <hiredis/read.h>
 
 #include <algorithm>
-#include <cassert>
 #include <exception>
 #include <new>
-#include <string>
 
 namespace redlock::resp {
 
