@@ -132,8 +132,8 @@ Exit status: 0 all is well; 1 warnings; 2 errors; 125 on failure.)";
 constexpr const char* about_init =
     R"(A node that may have lost its data has no vote until every earlier lease has ended. If an
 operator knows that no lease is valid, as on a first start with a node missing, init gives
-the nodes their vote at once. If a program does hold a lock, a second holder gets in. init
-asks for confirmation first.
+the nodes their vote at once. If a program does hold a lock, a second holder gets in. On a
+terminal init shows what is held, and asks first.
 
 A quorum of nodes has to take it; a warning names the others. A node that is back later votes
 when ttl_max is over, or at once if its server ran on. If it belongs to another list of nodes,

@@ -22,10 +22,23 @@ namespace redlock::tool {
 
 namespace {
 
-// What a quorum of nodes shows to be held, for the question.
-std::string held_on(const client_options& client) {
+// Which nodes programs with another list use, for the question.
+std::string of_others(const std::vector<node_report>& reports) {
+    std::string out;
+    for (const node_report& one : reports) {
+        if (one.list.state != list_state::other) continue;
+        out += (out.empty() ? "" : ", ") + shown(one.name);
+    }
+    return out.empty() ? out : "Of another list of nodes now: " + out + ". Programs with that one "
+                               "get no lock from then on,\nand a redlock commit to it is undone.\n";
+}
+
+// What a quorum of nodes shows to be held, and which nodes are of another list, for the question.
+std::string found_on(const client_options& client) {
     constexpr std::size_t most = 20;
     asking by(client);
+    auto [failure, reports] = by.wait_for<std::vector<node_report>>(
+        [](redlock::client& on, auto handler) { on.async_probe(std::move(handler)); });
     auto [ec, names] =
         by.wait_for<std::vector<std::string>>([](redlock::client& on, auto handler) {
             list_query what;
@@ -33,9 +46,10 @@ std::string held_on(const client_options& client) {
             on.async_list(std::move(what), std::move(handler));
         });
     if (const int status = by.end(success); status != success) throw ending{status};
-    if (ec) return "What is held there can't be told: " + ec.message() + ".\n";
-    if (names.empty()) return {};
-    std::string out = "Held there, or kept, is ";
+    std::string out = failure ? "" : of_others(reports);
+    if (ec) return out + "What is held there can't be told: " + ec.message() + ".\n";
+    if (names.empty()) return out;
+    out += "Held there, or kept, is ";
     for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
         out += (i == 0 ? "'" : ", '") + shown(names[i]) + "'";
     }
@@ -45,7 +59,7 @@ std::string held_on(const client_options& client) {
 
 void ask(const client_options& client, bool lowers_fences) {
     confirm("init", "if no program can hold a lock on " + names_of(client),
-            (::isatty(STDIN_FILENO) != 0 ? held_on(client) : "") +
+            (::isatty(STDIN_FILENO) != 0 ? found_on(client) : "") +
                 "This declares that no program holds a lock on " + names_of(client) +
                 ",\nnot even one that ran before the nodes last started. If one does, a second "
                 "holder gets in." +

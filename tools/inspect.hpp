@@ -7,7 +7,6 @@
 #include <redlock/lease.hpp>
 #include <redlock/resource_state.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>

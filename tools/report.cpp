@@ -280,15 +280,6 @@ void confirm(const std::string& command, const std::string& condition, const std
 
 namespace {
 
-bool put_all(int to, std::string_view bytes) {
-    while (!bytes.empty()) {
-        const ssize_t n = ::write(to, bytes.data(), bytes.size());
-        if (n < 0 && errno != EINTR) return false;
-        if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
-    }
-    return true;
-}
-
 mode_t usual_mode() {
     const mode_t mask = ::umask(0);
     ::umask(mask);
@@ -305,7 +296,7 @@ std::string replace_file(const std::string& file, std::string_view text, readers
     std::string draft = file + ".XXXXXX";
     const int made = ::mkostemp(draft.data(), O_CLOEXEC);  // which only its owner can read
     if (made < 0) return file + ": " + std::strerror(errno);
-    bool is_written = put_all(made, text);
+    bool is_written = write_all(made, text);
     is_written = is_written && (who == readers::owner || ::fchmod(made, usual_mode()) == 0);
     const bool is_closed = ::close(made) == 0;
     if (is_written && is_closed && ::rename(draft.c_str(), file.c_str()) == 0) return {};

@@ -6,6 +6,7 @@ Types at an interactive bash on a pseudo-terminal, and checks that it shows the 
 command without redlock in front of it.
 """
 import codecs
+import json
 import os
 import pathlib
 import pty
@@ -236,6 +237,24 @@ class OnATerminal(unittest.TestCase):
         shown = self.terminal.prompt(9)
         self.assertIn("cleaned\r\n", shown)
         self.assertNotIn("not here", shown)
+
+    def test_init_names_what_is_held_and_nodes_of_another_list(self):
+        config = json.loads(pathlib.Path(os.environ["REDLOCK_CONFIG"]).read_text())
+        for name in ("one", "another"):
+            path = pathlib.Path(self.folder) / name
+            path.write_text(json.dumps(config | {"cluster": name, "key_prefix": "init:"}))
+        self.terminal.type("redlock init --config one --yes; redlock acquire --config one --ttl 60s kept")
+        self.terminal.prompt(0)
+        self.terminal.type("redlock init --config one")
+        shown = self.terminal.expect("go on: ")
+        self.assertIn("Held there, or kept, is 'kept'", shown)
+        self.assertNotIn("another list", shown)
+        self.terminal.type("no")
+        self.terminal.prompt()
+        self.terminal.type("redlock init --config another")
+        self.assertIn("another list of nodes now: 127.0.0.1", self.terminal.expect("go on: "))
+        self.terminal.type("no")
+        self.terminal.prompt()
 
     def test_a_pager_has_the_keyboard(self):
         pager = "bash -c 'read -r first; read -rsn1 key </dev/tty; echo \"$first, $key\"; cat >big'"
