@@ -56,6 +56,16 @@ class MemoryMasters(unittest.TestCase):
         self.assertIn("taken", str(caught.exception))
         self.assertEqual(self.holding(), 3)  # the other's keys
 
+    def test_a_lease_that_was_taken_keeps_no_lock_of_its_client_waiting(self):
+        lease = self.client.lock(self.id(), ttl=60).acquire()
+        KIT.redlock_masters_occupy(self.masters, self.id().encode(), 25_000)
+        self.advance(26)
+        self.assertTrue(lease.lost.is_set())
+        again = self.client.lock(self.id()).acquire(blocking=False)
+        self.assertIsNotNone(again)
+        again.release()
+        del lease, again
+
     def test_too_few_nodes_are_named(self):
         for node in (0, 2):
             KIT.redlock_masters_shut_down(self.masters, node)
