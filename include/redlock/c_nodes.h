@@ -39,7 +39,7 @@ REDLOCK_C_EXPORT int redlock_revoke(redlock_client* client, const char* resource
 
 /* The names of what is held and begins with `prefix` (null: all), as a JSON list of texts.
  *
- * Errors: REDLOCK_NO_QUORUM; REDLOCK_CLIENT_CLOSED. */
+ * Errors: REDLOCK_NO_QUORUM; REDLOCK_BACKLOG: more than 1,000,000; REDLOCK_CLIENT_CLOSED. */
 REDLOCK_C_EXPORT int redlock_list(redlock_client* client, const char* prefix, char** json);
 
 /* A JSON list with an object per node, as those of `redlock doctor --json`, each with "findings".

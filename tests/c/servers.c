@@ -485,6 +485,7 @@ static void statuses_have_names(void) {
     CHECK_HAS(redlock_status_name(REDLOCK_OK), "ok");
     CHECK_HAS(redlock_status_name(REDLOCK_CONTENDED), "contended");
     CHECK_HAS(redlock_status_name(REDLOCK_SYSTEM_ERROR), "system_error");
+    CHECK_HAS(redlock_status_name(REDLOCK_BACKLOG), "backlog");
     CHECK_HAS(redlock_status_name(77), "unknown");
 }
 
