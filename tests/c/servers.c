@@ -702,6 +702,8 @@ static void null_pointers_are_refused(void) {
     CHECK_IS(redlock_inspect(client, NULL, &text), REDLOCK_INVALID_ARGUMENT);
     CHECK_IS(redlock_inspect(client, "", &text), REDLOCK_INVALID_ARGUMENT);
     CHECK_HAS(redlock_last_error(), "the resource has no name");
+    CHECK_IS(redlock_revoke(client, "", &text), REDLOCK_INVALID_ARGUMENT);
+    CHECK_IS(redlock_watch_next(NULL, NULL, &text), REDLOCK_INVALID_ARGUMENT);
     CHECK_IS(redlock_stats(client, NULL), REDLOCK_INVALID_ARGUMENT);
     CHECK_IS(redlock_limiter_new(client, NULL, 1, 1, &limiter), REDLOCK_INVALID_ARGUMENT);
     CHECK_IS(redlock_limiter_acquire(NULL, 0, NULL, NULL), REDLOCK_INVALID_ARGUMENT);
