@@ -59,9 +59,8 @@ REDLOCK_C_EXPORT int redlock_client_from_environment(redlock_client** out);
  * of their keys ends. REDLOCK_CLIENT_CLOSED: it belongs to a parent process. */
 REDLOCK_C_EXPORT int redlock_client_close(redlock_client* client);
 
-/* Closes the client as above, and frees it. Its leases and limiters outlive it as objects, and are
- * of no use any more; they are freed by themselves. No other thread is inside a call with the
- * client. */
+/* Closes the client as above, and frees it. No other thread is inside a call with it. Its leases
+ * and limiters outlive it as objects, are of no use any more, and are freed by themselves. */
 REDLOCK_C_EXPORT void redlock_client_free(redlock_client* client);
 
 /* ---- Acquiring ---- */
@@ -87,7 +86,8 @@ REDLOCK_C_EXPORT int redlock_acquire_all(redlock_client* client, const char* con
  * no_renew, loss_margin_ms, max_hold_ms, watchdog_ms and cancel.
  *
  * Leaves behind: as redlock_acquire; a lease that a quorum denies is given back.
- * Errors: REDLOCK_NOT_HELD: it was released, or its ttl is over. Else as redlock_acquire. */
+ * Errors: REDLOCK_NOT_HELD: it was released, or its ttl is over. Else as redlock_acquire, but for
+ * REDLOCK_CONTENDED. */
 REDLOCK_C_EXPORT int redlock_adopt(redlock_client* client, const char* token,
                                    const redlock_options* options, redlock_lease** out);
 
@@ -113,11 +113,10 @@ REDLOCK_C_EXPORT const char* redlock_lease_token(const redlock_lease* lease);
 
 /* A descriptor that becomes readable when the lease is lost, before its validity ends, or when the
  * client is closed; not by a release. In a child process it is readable from the fork on, as the
- * lease is over there; the parent's is not touched. It is what an event loop waits for (poll,
- * epoll, asyncio), and stays readable: never read, write or close it. It belongs to the lease,
- * which closes it when it is freed; a later call returns the same one. It is made at the first
- * call, and not inherited by programs. -1: the system has none, or no memory; redlock_last_error()
- * says which. */
+ * lease is over there; the parent's is not touched. For event loops (poll, epoll, asyncio). It
+ * stays readable: never read, write or close it. It belongs to the lease, which closes it when it
+ * is freed; a later call returns the same one. It is made at the first call, and not inherited by
+ * programs. -1: the system has none, or no memory; redlock_last_error() says which. */
 REDLOCK_C_EXPORT int redlock_lease_lost_fd(const redlock_lease* lease);
 
 /* Why the lease is over, a number of enum redlock_loss, before it is released; REDLOCK_LOSS_NONE as
@@ -146,9 +145,9 @@ REDLOCK_C_EXPORT int redlock_downgrade(redlock_lease* lease);
 /* Releases the lease and frees it, whatever it returns. Waits until a quorum of nodes has
  * answered, or can't; in that case the client goes on to release it in the background.
  *
- * Errors: REDLOCK_LOST: it was lost before, so what it protected may have met another holder's
- * work. REDLOCK_NOT_HELD: the nodes say that it was gone. REDLOCK_NO_QUORUM: too few nodes
- * answered. REDLOCK_CLIENT_CLOSED: the client was closed, and has released it. */
+ * Errors: REDLOCK_LOST: it was lost, or the nodes say that it was taken, so what it protected may
+ * have met another holder's work. REDLOCK_NOT_HELD: it ran out during this call. REDLOCK_NO_QUORUM:
+ * too few nodes answered. REDLOCK_CLIENT_CLOSED: the client was closed, and has released it. */
 REDLOCK_C_EXPORT int redlock_release(redlock_lease* lease);
 
 /* Frees the lease and lets the client release it in the background: it waits for nothing. */
@@ -173,7 +172,8 @@ REDLOCK_C_EXPORT int redlock_limiter_acquire(redlock_limiter* limiter, int64_t w
                                              redlock_cancel* cancel, int64_t* retry_after_ms);
 REDLOCK_C_EXPORT int redlock_limiter_use(redlock_limiter* limiter, uint16_t cost, int64_t wait_ms,
                                          redlock_cancel* cancel, int64_t* retry_after_ms);
-/* From now on `limit` times, of all programs, until another is set. Errors: as redlock_acquire. */
+/* From now on `limit` times, of all programs, until another is set. Errors: REDLOCK_NO_QUORUM;
+ * REDLOCK_INVALID_ARGUMENT; REDLOCK_CLIENT_CLOSED. */
 REDLOCK_C_EXPORT int redlock_limiter_set(redlock_limiter* limiter, uint16_t limit);
 REDLOCK_C_EXPORT void redlock_limiter_free(redlock_limiter* limiter);
 REDLOCK_C_EXPORT void redlock_text_free(char* text);

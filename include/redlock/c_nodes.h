@@ -17,14 +17,14 @@ extern "C" {
  * Errors: REDLOCK_NO_QUORUM; REDLOCK_INVALID_ARGUMENT; REDLOCK_CLIENT_CLOSED. */
 REDLOCK_C_EXPORT int redlock_inspect(redlock_client* client, const char* resource, char** json);
 
-/* Waits for the holders of a resource to change. The object remembers what was shown last, so no
- * change between two calls is missed: several may be shown as one. The first call shows the holder
- * as soon as a quorum of nodes agrees on it. *json is as redlock_inspect gives it. `cancel` may be
- * null. The object keeps the client alive until it is freed; one call with it at a time.
- *
- * Errors: REDLOCK_CANCELLED; REDLOCK_INVALID_ARGUMENT; REDLOCK_CLIENT_CLOSED. */
+/* An object that keeps the client alive until it is freed. Errors: REDLOCK_INVALID_ARGUMENT. */
 REDLOCK_C_EXPORT int redlock_watch_new(redlock_client* client, const char* resource,
                                        redlock_watch** out);
+/* Waits for the holders of the resource to change. The object remembers what was shown last, so no
+ * change between two calls is missed: several may be shown as one. The first call shows the holder
+ * as soon as a quorum of nodes agrees on it. *json is what redlock_inspect gives. `cancel` may be
+ * null. One call with the object at a time.
+ * Errors: REDLOCK_CANCELLED; REDLOCK_INVALID_ARGUMENT; REDLOCK_CLIENT_CLOSED. */
 REDLOCK_C_EXPORT int redlock_watch_next(redlock_watch* watch, redlock_cancel* cancel, char** json);
 REDLOCK_C_EXPORT void redlock_watch_free(redlock_watch* watch);
 
@@ -39,7 +39,7 @@ REDLOCK_C_EXPORT int redlock_revoke(redlock_client* client, const char* resource
 
 /* The names of what is held and begins with `prefix` (null: all), as a JSON list of texts.
  *
- * Errors: REDLOCK_NO_QUORUM; REDLOCK_CLIENT_CLOSED. */
+ * Errors: REDLOCK_NO_QUORUM; REDLOCK_BACKLOG: more than 1,000,000; REDLOCK_CLIENT_CLOSED. */
 REDLOCK_C_EXPORT int redlock_list(redlock_client* client, const char* prefix, char** json);
 
 /* A JSON list with an object per node, as those of `redlock doctor --json`, each with "findings".

@@ -44,8 +44,8 @@ REDLOCK_C_EXPORT int redlock_begin_acquire_all(redlock_client* client,
  * which. Programs with thousands of calls use one redlock_queue instead. */
 REDLOCK_C_EXPORT int redlock_pending_fd(const redlock_pending* pending);
 
-/* The outcome of the call, as redlock_acquire returns it. Waits where the call is not over yet.
- * Frees the call whatever it returns, unless `out` is null. */
+/* The outcome of the call, as redlock_acquire returns it, but for REDLOCK_CANCELLED. Waits where
+ * the call is not over yet. Frees the call whatever it returns, unless `out` is null. */
 REDLOCK_C_EXPORT int redlock_pending_take(redlock_pending* pending, redlock_lease** out);
 
 /* Ends the call and frees it, without waiting. It leaves no key on a node that can be reached: a

@@ -26,6 +26,7 @@ enum redlock_status {
     REDLOCK_INVALID_ARGUMENT = 7,    /* The text names it and its bound. */
     REDLOCK_CLIENT_CLOSED = 8,       /* The client was closed, or belongs to a parent process. */
     REDLOCK_CONFIG_INVALID = 11,     /* The text has every reason at once. */
+    REDLOCK_BACKLOG = 101,           /* Of redlock_list: too many. */
     REDLOCK_CANCELLED = -1,          /* By redlock_cancel_request. */
     REDLOCK_NO_MEMORY = -2,
     REDLOCK_SYSTEM_ERROR = -3        /* It refused a file, a thread or a descriptor. */
@@ -51,9 +52,8 @@ typedef struct redlock_pending redlock_pending;
 typedef struct redlock_queue redlock_queue;
 
 /* How to acquire. Set all of it to zero, and `size` to sizeof(redlock_options); later versions of
- * the library may add members at the end, and take what is missing for zero. A null pointer in
- * place of the options means the same as all zero. 0 means what "defaults" of the client's
- * configuration says. */
+ * the library may add members at the end, and take what is missing for zero. A null pointer means
+ * the same as all zero. 0 means what "defaults" of the client's configuration says. */
 typedef struct redlock_options {
     size_t size;
     int64_t ttl_ms;          /* Default: 10 s, or ttl_max_ms where that is shorter. */

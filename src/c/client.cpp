@@ -250,6 +250,7 @@ const char* redlock_status_name(int status) {
         case REDLOCK_INVALID_ARGUMENT: return "invalid_argument";
         case REDLOCK_CLIENT_CLOSED: return "client_closed";
         case REDLOCK_CONFIG_INVALID: return "config_invalid";
+        case REDLOCK_BACKLOG: return "backlog";
         case REDLOCK_CANCELLED: return "cancelled";
         case REDLOCK_NO_MEMORY: return "no_memory";
         case REDLOCK_SYSTEM_ERROR: return "system_error";

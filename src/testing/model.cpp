@@ -213,6 +213,21 @@ r sismember(keyspace& in, const command& c, std::int64_t now_ms) {
     return members == nullptr ? wrong_type() : r::integer(members->contains(c[2]) ? 1 : 0);
 }
 
+// As the library does, for strings that begin with a text; all at once.
+r scan(keyspace& in, const command& c, std::int64_t now_ms) {
+    std::string begin;
+    for (std::size_t i = 0; i + 1 < c[3].size(); ++i) {
+        if (c[3][i] == '\\') ++i;
+        begin += c[3][i];
+    }
+    in.sweep(now_ms);
+    std::vector<r> found;
+    for (const auto& [name, what] : in.all()) {
+        if (what.text() != nullptr && name.starts_with(begin)) found.push_back(r::bulk(name));
+    }
+    return r::array({r::bulk("0"), r::array(std::move(found))});
+}
+
 }  // namespace
 
 const data_command* find_data_command(std::string_view name) {
@@ -230,6 +245,7 @@ const data_command* find_data_command(std::string_view name) {
         {"RPUSH", {{-3, trait::writes | trait::needs_memory}, rpush}},
         {"SADD", {{-3, trait::writes | trait::needs_memory}, sadd}},
         {"SISMEMBER", {{3, 0}, sismember}},
+        {"SCAN", {{8, 0}, scan}},
     };
     const auto it = all.find(name);
     return it != all.end() ? &it->second : find_sorted_set_command(name);

@@ -485,6 +485,7 @@ static void statuses_have_names(void) {
     CHECK_HAS(redlock_status_name(REDLOCK_OK), "ok");
     CHECK_HAS(redlock_status_name(REDLOCK_CONTENDED), "contended");
     CHECK_HAS(redlock_status_name(REDLOCK_SYSTEM_ERROR), "system_error");
+    CHECK_HAS(redlock_status_name(REDLOCK_BACKLOG), "backlog");
     CHECK_HAS(redlock_status_name(77), "unknown");
 }
 
@@ -701,6 +702,8 @@ static void null_pointers_are_refused(void) {
     CHECK_IS(redlock_inspect(client, NULL, &text), REDLOCK_INVALID_ARGUMENT);
     CHECK_IS(redlock_inspect(client, "", &text), REDLOCK_INVALID_ARGUMENT);
     CHECK_HAS(redlock_last_error(), "the resource has no name");
+    CHECK_IS(redlock_revoke(client, "", &text), REDLOCK_INVALID_ARGUMENT);
+    CHECK_IS(redlock_watch_next(NULL, NULL, &text), REDLOCK_INVALID_ARGUMENT);
     CHECK_IS(redlock_stats(client, NULL), REDLOCK_INVALID_ARGUMENT);
     CHECK_IS(redlock_limiter_new(client, NULL, 1, 1, &limiter), REDLOCK_INVALID_ARGUMENT);
     CHECK_IS(redlock_limiter_acquire(NULL, 0, NULL, NULL), REDLOCK_INVALID_ARGUMENT);

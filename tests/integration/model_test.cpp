@@ -233,6 +233,9 @@ TEST_CASE("the model tells kinds of values apart as a real server does") {
                {"ZADD", key, "XX", "1", "b"},
                {"ZADD", key, "x", "b"}});
     }
+    for (const char* all : {"s*", "\\s*", "z*", "none*"}) {
+        c({"SCAN", "0", "MATCH", all, "COUNT", "300", "TYPE", "string"});
+    }
     c.all({{"ZADD", "s", "1", "a"}, {"ZADD", "l", "1", "a"}, {"RPUSH", "z", "x"}});
     c.all({{"SET", "z", "x", "NX"}, {"PEXPIRE", "z", "60000"}, {"ZADD", "z", "2", "b"}});
     c.eval("return redis.call('PTTL', 'z') > 0");

@@ -108,7 +108,7 @@ def copy_sources(project, to):
 
 SIMULATION = "redlock_simulate"
 HUNG = -1000
-IN_C = ("c_server_tests", "c_memory_master_tests")
+IN_C = ("c_server_tests", "c_memory_master_tests", "c_situation_tests")
 FOLDERS = {SIMULATION: "tests/simulation", **dict.fromkeys(IN_C, "tests/c")}
 BUILD = "build/mutants"
 

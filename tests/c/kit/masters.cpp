@@ -37,6 +37,8 @@ void redlock_masters_shut_down(redlock_masters* masters, size_t node) {
     masters->nodes.shut_down(node);
 }
 
+void redlock_masters_hang(redlock_masters* masters, size_t node) { masters->nodes.hang(node); }
+
 void redlock_masters_resume(redlock_masters* masters, size_t node) { masters->nodes.resume(node); }
 
 void redlock_masters_occupy(redlock_masters* masters, const char* resource, int64_t ttl_ms) {

@@ -18,6 +18,7 @@ REDLOCK_C_EXPORT void redlock_masters_free(redlock_masters* masters);
 REDLOCK_C_EXPORT char* redlock_masters_configuration(const redlock_masters* masters);
 REDLOCK_C_EXPORT void redlock_masters_advance(redlock_masters* masters, int64_t ms);
 REDLOCK_C_EXPORT void redlock_masters_shut_down(redlock_masters* masters, size_t node);
+REDLOCK_C_EXPORT void redlock_masters_hang(redlock_masters* masters, size_t node);
 REDLOCK_C_EXPORT void redlock_masters_resume(redlock_masters* masters, size_t node);
 REDLOCK_C_EXPORT void redlock_masters_occupy(redlock_masters* masters, const char* resource,
                                              int64_t ttl_ms);
