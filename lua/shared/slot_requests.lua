@@ -269,7 +269,7 @@ local function release_slots(i, m, value, slots, k, fence, id, ticket, life, kee
             shorten_fence(j, is_long)
             note_free(set, numbers[j - i + 1])
         elseif answer == 1 then
-            local until_ms = now_ms + math.abs(keep)
+            local until_ms = now_ms + redis.call('PTTL', KEYS[2 * j])
             note_count(set, k, until_ms)
             note_taken(set, numbers[j - i + 1], until_ms)
         end

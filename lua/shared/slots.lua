@@ -71,11 +71,14 @@ local function taken_slots(set, k, now_ms)
     return taken, size
 end
 
--- For how many ms no `m` slots are free, where so many of `k` are taken; 0 where they are.
+-- For how many ms no `m` slots are free, where so many of `k` are taken; 0 where they are. What was
+-- said of `k` counts for 15 s where there are fewer.
 local function time_to_first(taken, size, k, now_ms, m)
     local lacking = size + m - k
     if lacking <= 0 then
         return 0
+    elseif m > k then
+        return 15000
     end
     local ends = {}
     for _, until_ms in pairs(taken) do

@@ -247,8 +247,9 @@ void acquire_try::write(wire::request& out, bool is_entered, const footprint& le
     const wire::queue_entry at = entry(is_entered);
     wire::lease_request lease = left.request(machine_->kept_for());
     lease.revision = request_->limit().revision;
-    wire::write_acquire(*kind_, out, lease,
-                        fence_ ? &*fence_ : nullptr, waiter_id_.empty() ? nullptr : &at);
+    // What is left of a lease may be a reader's meanwhile.
+    wire::write_acquire(*left.kind, out, lease, fence_ ? &*fence_ : nullptr,
+                        waiter_id_.empty() ? nullptr : &at);
     out.keeps_for = machine_->kept_for();
 }
 
@@ -508,7 +509,11 @@ bool acquire_operation::write_again(std::size_t node, std::uint32_t, wire::reque
 
 void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answer, time_point now) {
     try_.note(node, answer, now);
-    news_.period = std::max(news_.period, answer.period);
+    if (answer.period.count() > 0) {
+        const bool is_first = longer_at_.empty();
+        news_.period = is_first ? answer.period : std::min(news_.period, answer.period);
+        longer_at_.insert(node);
+    }
     if (answer.revision > news_.revision && answer.slots > 0) {
         news_.revision = answer.revision;
         news_.slots = answer.slots;

@@ -221,7 +221,14 @@ public:
 protected:
     /// Exactly once. The state is live without an error; with one it carries the votes.
     virtual void complete(error_code outcome, std::shared_ptr<lease_state> state) = 0;
-    const limit_news& news() const noexcept { return news_; }
+    /// A longer period is news where without the nodes that named one there is no quorum.
+    limit_news news() const noexcept {
+        const node_lists& all = client().shared.lists();
+        const bool is_named = !all.is_quorum(all.all() - longer_at_);
+        limit_news out = news_;
+        if (!is_named) out.period = {};
+        return out;
+    }
 
 private:
     using action = core::acquisition::action;
@@ -276,6 +283,7 @@ private:
     std::uint64_t steps_ = 0;   // of changes of the list, when the present try began
     unsigned asked_again_ = 0;  // since the list changed during a try
     limit_news news_;
+    node_mask longer_at_;  // the nodes that named a longer period
 };
 
 }  // namespace redlock::detail

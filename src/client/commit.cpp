@@ -65,7 +65,7 @@ bool commit_operation::go_on(time_point now) {
         case phase::steps:
             if (machine_->now() != step::close || machine_->is_undisturbed()) break;
             is_disturbed_ = false;
-            may_go_on_ = {};
+            unseen_ = may_go_on_ = {};
             return ask_who_is_connected(phase::lists, machine_->agreed(), now);
         case phase::lists:
             if (!(forbidden_ == machine_->agreed())) {
@@ -131,10 +131,11 @@ bool commit_operation::pause(phase until, duration for_so_long, time_point now) 
     return false;
 }
 
-// Silence is no answer: until a node lists its connections, they count as not seen.
+// Silence is no answer: where a node did not list its connections they count as not seen, whatever
+// it answers later.
 bool commit_operation::ask_who_is_connected(phase to_be, node_mask nodes, time_point now) {
     phase_ = to_be;
-    unseen_ = nodes;
+    if (to_be == phase::looks) unseen_ = {};
     wire::request query;
     wire::write_connected_query(query.words);
     ask(ask_connected, query, nodes, now);
@@ -302,7 +303,7 @@ void commit_operation::read(std::size_t node, std::uint32_t question, const resp
                             time_point now) {
     switch (question) {
         case ask_connected:
-            if (reply.type() == resp::reply_type::error) {
+            if (reply.type() != resp::reply_type::string) {
                 return failed(node, question, wire::read_failure(reply), now);
             }
             return read_connections(node, reply, now);
@@ -321,7 +322,7 @@ void commit_operation::read_connections(std::size_t node, const resp::reply& rep
     const auto& sets = client().tracker.lists().sets();
     connections_[node] = wire::read_connected(reply, options, options.nodes[node].database,
                                               is_first ? sets.after : machine_->proposed());
-    unseen_.erase(node);
+    forbidden_.erase(node);
     if (is_first) return;
     for (const wire::connected& one : connections_[node].others) {
         is_disturbed_ = true;
@@ -362,9 +363,9 @@ void commit_operation::failed(std::size_t node, std::uint32_t question, const wi
         forbidden_.set(node, why.error == errc::missing_right);
         // Where no server runs no program is connected.
         const bool is_stopped = why.error == boost::system::errc::connection_refused;
-        if (phase_ == phase::looks && is_stopped) unseen_.erase(node);
+        if (phase_ != phase::looks || !is_stopped) unseen_.insert(node);
     }
-    if (question == ask_kill) {
+    if (question == ask_kill && !may_go_on_.contains(node)) {
         may_go_on_.insert(node);
         tell(client().shared.name(node).str() + " does not end the connections of programs with "
              "another list: " + (why.detail.empty() ? why.error.message() : why.detail) +

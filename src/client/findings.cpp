@@ -512,8 +512,7 @@ void add_list(const list_standing& of, bool is_joint, std::vector<node_finding>&
             return add("it is joining: give every program the joint list, and run redlock commit");
         case list_state::closed:
             return add("it is closed, and takes only programs with the joint list for which it was "
-                       "closed: run redlock commit with that list again, or redlock commit "
-                       "--give-up");
+                       "closed: run redlock commit with that list again, or with --give-up");
         case list_state::changed:
             return add(of.settles_in.count() > 0
                            ? "it is of the new list, and counts for programs with that alone in " +
@@ -534,7 +533,8 @@ void add_list(const list_standing& of, bool is_joint, std::vector<node_finding>&
     }
     if (of.is_announced) {
         add("a program with a joint list was here, and its change was not ended: give this program "
-            "the joint list, too; or give the change up by redlock commit --give-up");
+            "the joint list, too; or give the change up by redlock commit --give-up with that "
+            "list");
     }
 }
 

@@ -216,6 +216,9 @@ bool held_lease::extended(time_point sent, time_point until, std::optional<durat
 }
 
 void held_lease::shorten(duration gap, time_point now) {
+    // The nodes keep their keys and fences by their own clocks, which went on.
+    left_.keep_until -= gap;
+    left_.fences_until -= gap;
     if (is_over()) return;
     machine_.shorten(gap);
     state_->shorten_touch(gap);

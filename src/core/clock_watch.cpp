@@ -48,7 +48,7 @@ bool clock_watch::read(std::size_t node, const clock_reading& reading, eligibili
     if (jump == duration::zero() || !is_guarded_) return false;
     votes.doubt(node);
     // Its clock or ours: fresh readings of all nodes decide which.
-    if (clocks_.is_fresh(node)) start_over(now);
+    if (clocks_.is_fresh(node) && restarts_ < most_restarts) start_over(now);
     return true;
 }
 
@@ -70,7 +70,7 @@ void clock_watch::judge_skew(eligibility& votes, time_point now) const {
 
 void clock_watch::start_over(time_point now) {
     clocks_.start_over(now);
-    has_started_over_ = true;
+    ++restarts_;
     for (node_state& n : nodes_) {
         if (n.look == looking::failed) n.look = looking::idle;
     }
@@ -123,7 +123,7 @@ bool clock_watch::compare(eligibility& votes, time_point now, node_orders& out) 
     // Other clients may have corrected the records since we read them. Striking by what we read
     // would undo their correction, and they would undo ours, and so on: so all is read again first.
     bool starts_over = false;
-    if (!is_looking() && !has_started_over_ && has_any_stepped(votes, now)) {
+    if (!is_looking() && restarts_ == 0 && has_any_stepped(votes, now)) {
         start_over(now);
         starts_over = true;
     }
@@ -136,7 +136,7 @@ bool clock_watch::compare(eligibility& votes, time_point now, node_orders& out) 
     for (std::size_t i = 0; i < nodes_.size(); ++i) compare(i, is_last, votes, now, out);
     if (is_last) {
         clocks_.rule_out_gap();
-        has_started_over_ = false;
+        restarts_ = 0;
     }
     return starts_over;
 }

@@ -190,7 +190,9 @@ private:
     bool is_making_ = false;
     node_clocks clocks_;
     std::vector<node_state> nodes_;
-    bool has_started_over_ = false;  // all clocks and records are being read again
+    /// A node whose time is another one at each reading ends it.
+    static constexpr int most_restarts = 8;
+    int restarts_ = 0;  // so often all clocks and records were begun to be read again
 };
 
 }  // namespace redlock::core

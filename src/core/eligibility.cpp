@@ -26,10 +26,11 @@ bool is_earlier(const std::optional<std::int64_t>& a,
 // but where a clock that had stepped back was noted, or the node was declared new: then the record
 // begins after the earlier one was read.
 bool is_older(const record_facts& record, const record_facts& before) noexcept {
-    if (!record.offset || !before.offset || record.offset->seen_us >= before.offset->seen_us) {
-        return false;
-    }
-    if (record.floor.lifts != before.floor.lifts) return false;  // all clocks went back
+    if (!record.offset || !before.offset || record.floor.lifts > before.floor.lifts) return false;
+    // Where the clocks went back `seen` goes back with them, and there are more lifts; fewer show
+    // older data, whatever their `seen`.
+    const bool is_seen_later = record.offset->seen_us >= before.offset->seen_us;
+    if (is_seen_later && record.floor.lifts == before.floor.lifts) return false;
     const std::int64_t read_us = before.time_us - before.offset->ahead_us;
     const bool has_begun_since = record.cluster_since_us && *record.cluster_since_us > read_us;
     const bool is_declared_since =

@@ -23,6 +23,12 @@ std::int64_t us(time_point t) noexcept { return us(t.time_since_epoch()); }
 // numbers.
 using instants = boost::container::small_vector<std::int64_t, 9>;
 
+// Of a node whose time is another one at each reading: sums that no number holds.
+std::int64_t bounded(std::int64_t sum_us) noexcept {
+    constexpr std::int64_t most = std::int64_t{1} << 60;
+    return std::clamp(sum_us, -most, most);
+}
+
 // The two values in the middle; the same one twice where their number is odd. Sorts them.
 template <class Values>
 std::pair<std::int64_t, std::int64_t> middle_two(Values& of) {
@@ -50,10 +56,10 @@ duration node_clocks::read(std::size_t node, const clock_reading& r) {
         jump_us = std::max<std::int64_t>(fresh.low_us - high_us, 0) +
                   std::min<std::int64_t>(fresh.high_us - low_us, 0);
         if (f.jump_us == 0) f.true_until = old->since;
-        f.jump_us += jump_us;
+        f.jump_us = bounded(f.jump_us + jump_us);
         // At most: the clocks may have drifted the other way since the last reading.
-        if (jump_us > 0) f.ahead_us += fresh.high_us - low_us;
-        if (jump_us < 0) f.behind_us += high_us - fresh.low_us;
+        if (jump_us > 0) f.ahead_us = bounded(f.ahead_us + fresh.high_us - low_us);
+        if (jump_us < 0) f.behind_us = bounded(f.behind_us + high_us - fresh.low_us);
         // Where a reading took long, the one before it still tells more.
         if (jump_us == 0) {
             fresh.low_us = std::max(fresh.low_us, low_us);

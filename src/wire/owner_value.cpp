@@ -205,7 +205,7 @@ std::optional<lease_token> read_token(std::string_view text) {
 
     field_reader fields(bytes);
     lease_token token;
-    token.fence = fields.number(std::numeric_limits<std::int64_t>::max());
+    token.fence = fields.number(std::uint64_t{1} << 53);  // which scripts can count
     token.proof.is_shared = fields.number(1) == 1;
     token.proof.slots = fields.slots();
     token.proof.slot.number = token.proof.slots.front();
@@ -219,8 +219,9 @@ std::optional<lease_token> read_token(std::string_view text) {
     const bool are_slots = of == 0 ? token.proof.slots == std::vector<std::uint16_t>{0}
                                    : token.proof.slots.back() < of && token.resources.size() == 1;
     if (token.proof.slots.size() == 1) token.proof.slots.clear();
+    const bool is_fenced = token.fence != 0 || (of == 0 && !token.proof.is_shared);
     const bool is_sound = !fields.is_broken() && fields.is_at_end() && !token.resources.empty() &&
-                          is_of_our_form(token.proof.value) && are_slots;
+                          is_of_our_form(token.proof.value) && are_slots && is_fenced;
     return is_sound ? std::optional(std::move(token)) : std::nullopt;
 }
 

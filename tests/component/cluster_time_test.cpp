@@ -292,6 +292,16 @@ TEST_CASE("where our own clock stood still leases are shortened and no node is s
         CHECK(kept->held.valid_until() > until - 600ms);
         CHECK(voters(w) == 3);
     }
+    SECTION("and what is left of min_hold with them") {
+        const auto began = w.now;
+        auto job = w.granted("job", {.ttl = 20s, .min_hold = 50s});
+        step_all(15s);
+        w.run_for(6s);
+        REQUIRE(job->held);
+        REQUIRE(w.run_until_over(*w.release(std::move(job->held))));
+        w.run_for(1ms);
+        CHECK(w.nodes[0].keys(w.now).at("job").expires <= began + longest_stay(o, 50s) - 15s + 1ms);
+    }
     SECTION("for so long that the lease is over: it is lost at once") {
         const auto renewed = w.granted("renewed", {.ttl = 10s});
         step_all(55s);

@@ -338,6 +338,25 @@ TEST_CASE("a slot is prolonged, taken again and kept as a lock is", "[scripts]")
           "{1 " + text(n.clock_us) + "}");
 }
 
+TEST_CASE("a slot that is kept for a time at most counts as taken until its key runs out", "[scripts]") {
+    slot_node n;
+    CHECK(n.take(0, 2, ours, begun_us, 5'000) == "1");
+    CHECK(n.ask(slot_node::of_slot(to_keep("K", -50'000), 0, 2)) == "1");
+    CHECK(n.lives("K#0", 5s));
+    const auto until_ms = std::stoll(n.command({"ZSCORE", "K:S", "0"}).text);
+    CHECK(until_ms <= n.clock_us / 1000 + 5'000);
+}
+
+TEST_CASE("who wants more slots than there are looks again when their number may be another",
+          "[scripts]") {
+    slot_node n;
+    CHECK(n.take(0, 3, theirs, begun_us) == "1");
+    CHECK(n.ask(slot_node::of_slot(to_release("K", theirs), 0, 3)) == "1");
+    n.take_all({0, 1, 2, 3, 4}, 10, ours);
+    REQUIRE(n.was_refused());
+    CHECK(n.left_ms() == 15'000);
+}
+
 TEST_CASE("several slots are taken at once, or none", "[scripts]") {
     slot_node n;
     CHECK(n.take_all({1, 4, 9}, 10, ours) == "1");

@@ -400,6 +400,29 @@ TEST_CASE("a jump that a quorum shares is a gap of our own clock") {
     CHECK(rest.find("gap") == std::string::npos);
 }
 
+TEST_CASE("a node whose time is another one at each reading is struck, and read no further") {
+    three_nodes n;
+    REQUIRE(n.compare(1ms).empty());
+    n.answer_look(0, 1s);
+    std::string orders;
+    int rounds = 0;
+    for (; orders.find("strike 0") == std::string::npos && rounds < 100; ++rounds) {
+        const duration at = 1s + rounds * 1ms;
+        // As far as an answer can name it: a sum of a thousand would be beyond all numbers.
+        n.ahead[0] = rounds % 2 == 0 ? 24h * 365 * 100 : 0h;
+        for (std::size_t i = 0; i < 3; ++i) {
+            if (rounds == 0 || orders.find("look " + std::to_string(i)) != std::string::npos) {
+                n.answer_look(i, at);
+            }
+        }
+        orders = n.compare(at);
+    }
+    CHECK(rounds <= 12);
+    CHECK(n.compare(1s + 200ms).find("look") == std::string::npos);
+    CHECK_FALSE(n.has_vote(0, 1s + 200ms));
+    CHECK(n.has_vote(1, 1s + 200ms));
+}
+
 TEST_CASE("a look is ordered once and one that failed is repeated by the next probe") {
     three_nodes n;
     n.orders();

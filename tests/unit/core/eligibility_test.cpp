@@ -304,6 +304,20 @@ TEST_CASE("a record that was written earlier than the one before it shows that t
         g.read(0, next, start + 3s);
         CHECK_FALSE(g.went_back(0));
     }
+    SECTION("and so does one with fewer lifts, whatever its time: the clocks went back meanwhile") {
+        next.offset->seen_us = noon + 60'000'000;
+        r.floor.lifts = 1;
+        r.epoch = "lifted";
+        g.read(0, r, start + 1s);
+        CHECK_FALSE(g.went_back(0));
+        g.read(0, next, start + 2s);
+        CHECK(g.went_back(0));
+    }
+    SECTION("but not one with more lifts, by clocks that went back") {
+        next.floor.lifts = 1;
+        g.read(0, next, start + 1s);
+        CHECK_FALSE(g.went_back(0));
+    }
     SECTION("but not where another client has struck it since: its clock went back") {
         next.epoch = "struck";
         next.cluster_since_us = noon + 1;

@@ -121,5 +121,15 @@ TEST_CASE("a token whose parts make no sense is none, whatever its checksum", "[
         proof.slot = {3, 8};
     }
     SECTION("kept for longer than any ttl") { proof.min_hold = 25h; }
-    CHECK_FALSE(wire::read_token(wire::write_token(resources, 7, proof)));
+    std::uint64_t fence = 7;
+    SECTION("a fence that no node can count") { fence = (std::uint64_t{1} << 53) + 1; }
+    SECTION("a slot without a fence") {
+        proof.slot = {3, 8};
+        fence = 0;
+    }
+    SECTION("a reader without a fence") {
+        proof.is_shared = true;
+        fence = 0;
+    }
+    CHECK_FALSE(wire::read_token(wire::write_token(resources, fence, proof)));
 }
