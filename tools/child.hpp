@@ -125,6 +125,7 @@ private:
                              bool foreground) const noexcept;
     void begin(pid_t parent);
     void read_exec_error() noexcept;
+    bool is_librarys(pid_t who) const noexcept;
 
     const inherited_signals* given_;
     const terminal* screen_;

@@ -232,6 +232,7 @@ private:
     std::size_t first_plain(const std::vector<std::string>& words, std::size_t from,
                             const CLI::App& of) const;
     std::vector<std::string> take_command(std::vector<std::string>& words) const;
+    void part_empty_values(std::vector<std::string>& words) const;
     std::string choice_of_commands() const;
     std::string unexpected() const;
     std::string no_such_option(const std::string& word) const;
@@ -772,8 +773,25 @@ std::string parser::candidates(std::vector<std::string> words) const {
     return out;
 }
 
+// Of "--note=" the value is empty; CLI11 would take the next word for it.
+void parser::part_empty_values(std::vector<std::string>& words) const {
+    const auto verb = words.begin() + static_cast<std::ptrdiff_t>(first_plain(words, 0, app_));
+    const CLI::App* of = &app_;
+    for (const CLI::App* one : app_.get_subcommands({})) {
+        if (verb != words.end() && one->get_name() == *verb) of = one;
+    }
+    for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+        if (!words[i].starts_with("--") || !words[i].ends_with('=')) continue;
+        const std::string name = words[i].substr(0, words[i].size() - 1);
+        if (!takes_next(name, *of)) continue;
+        words[i] = name;
+        words.insert(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, "");
+    }
+}
+
 command_line parser::parse(std::vector<std::string> words) {
     command_ = take_command(words);
+    part_empty_values(words);
     std::transform(words.begin(), words.end(), words.begin(), marked);
     std::reverse(words.begin(), words.end());
     std::string wrong;

@@ -81,7 +81,7 @@ std::int64_t take_part(std::string_view& rest, std::string& wrong) {
     if (whole.empty() || (has_point && fraction.empty())) {
         wrong = no_duration;
     } else if (of == units.end()) {
-        wrong = name.empty() ? without_unit : "has an unknown unit: ms, s, m and h are known";
+        wrong = name.empty() ? without_unit : "has an unknown unit: ms, s, m, h and d are known";
     } else if (read.ec != std::errc{} || count > longest_ms / of->ms) {
         wrong = duration_too_long;
     } else if (const auto part = part_of(of->ms, fraction)) {

@@ -28,12 +28,18 @@ using namespace std::chrono_literals;
 
 namespace {
 
+bool is_writable(int descriptor, std::chrono::milliseconds limit) {
+    pollfd stream{descriptor, POLLOUT, 0};
+    return ::poll(&stream, 1, static_cast<int>(limit.count())) > 0;
+}
+
 bool write_all(int descriptor, std::string_view text) {
     // A terminal that lets only its foreground write would stop redlock while CMD is there.
     const signals_blocked from_background(SIGTTOU);
     while (!text.empty()) {
         const ssize_t written = ::write(descriptor, text.data(), text.size());
         if (written < 0 && errno == EINTR) continue;
+        if (written < 0 && errno == EAGAIN && is_writable(descriptor, -1ms)) continue;
         if (written < 0) return false;
         text.remove_prefix(static_cast<std::size_t>(written));
     }
@@ -58,11 +64,6 @@ constexpr std::size_t longest_backlog = 1 << 20;
 // A pipe that can be written to takes so much without waiting.
 constexpr std::size_t chunk = PIPE_BUF;
 
-bool is_writable(std::chrono::milliseconds limit) {
-    pollfd stream{STDERR_FILENO, POLLOUT, 0};
-    return ::poll(&stream, 1, static_cast<int>(limit.count())) > 0;
-}
-
 void write_kept() {
     const signals_blocked from_background(SIGTTOU);
     backlog& lines = kept();
@@ -70,14 +71,15 @@ void write_kept() {
         std::size_t size = lines.untold.size();
         if (lines.has_handlers) {
             size = std::min(size, chunk);
-            lines.stalls = !is_writable(lines.stalls ? std::min(lines.limit, 0ms) : lines.limit);
+            const auto limit = lines.stalls ? std::min(lines.limit, 0ms) : lines.limit;
+            lines.stalls = !is_writable(STDERR_FILENO, limit);
             // At the end of a run, which waits: a signal is meant for redlock.
             if (lines.stalls && lines.limit < 0ms) lines.untold.clear();
             if (lines.stalls) return;
         }
         const ssize_t written = ::write(STDERR_FILENO, lines.untold.data(), size);
         if (written < 0 && errno == EINTR) continue;
-        if (written < 0 && errno == EAGAIN && is_writable(lines.limit)) continue;
+        if (written < 0 && errno == EAGAIN && is_writable(STDERR_FILENO, lines.limit)) continue;
         // Where standard error can't be written there is no place to report that.
         if (written < 0) return lines.untold.clear();
         lines.untold.erase(0, static_cast<std::size_t>(written));
@@ -136,7 +138,9 @@ bool is_address(std::string_view text) {
 // Finds the word with the "@" of a URI that begins in the word `first`, which has none; returns
 // `first` where there is no such word.
 std::size_t end_of_split(const std::vector<std::string>& words, std::size_t first) {
-    const bool is_whole = is_address(words[first].substr(words[first].find(mark) + mark.size()));
+    const std::string address = words[first].substr(words[first].find(mark) + mark.size());
+    const bool is_whole = is_address(address);
+    if (is_whole && address.find(':') != std::string::npos) return first;  // it names its port
     for (std::size_t i = first + 1; i < words.size(); ++i) {
         if (words[i].starts_with('-') || words[i].find(mark) != std::string::npos) break;
         if (words[i].find('@') != std::string::npos) return i;

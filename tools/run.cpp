@@ -33,6 +33,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -277,9 +278,11 @@ runner::runner(const run_request& request, const configuration& from, const acqu
       client_(context_.get_executor(), options_),
       child_(given, terminal_) {
     // What was ignored when redlock was started stays ignored, for CMD as well.
-    constexpr std::array forwarded{SIGHUP,  SIGINT,  SIGTERM,  SIGQUIT, SIGUSR1,
-                                   SIGUSR2, SIGWINCH, SIGTTIN, SIGTTOU};
-    for (const int s : forwarded) {
+    for (const int s : {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM,
+                        SIGPROF, SIGIO, SIGPWR, SIGXCPU, SIGWINCH, SIGTTIN, SIGTTOU}) {
+        if (!given.ignores(s)) signals_.add(s);
+    }
+    for (int s = SIGRTMIN; s <= SIGRTMAX; ++s) {
         if (!given.ignores(s)) signals_.add(s);
     }
     ::signal(SIGCHLD, SIG_DFL);  // ignored, it would take the statuses away
@@ -328,7 +331,9 @@ void runner::write_metrics() {
 
 // A file from before has the success of an earlier run, which the nodes may have forgotten.
 void runner::read_successes() {
-    if (!request_.record) return;
+    // A pipe would keep it waiting for a writer.
+    std::error_code none;
+    if (!request_.record || !std::filesystem::is_regular_file(request_.metrics_file, none)) return;
     std::ifstream file(request_.metrics_file);
     const std::string begin = std::string(success_metric) + "{";
     for (std::string line; std::getline(file, line);) {
@@ -794,7 +799,8 @@ void runner::on_released(error_code ec) {
         complain("the release of " + name() + " reached no quorum of nodes" + nodes_down() +
                  "; the lock is free at the latest when its ttl" +
                  (terms_.min_hold > 0ms ? " and --min-hold are over" : " is over"));
-    } else if (terms_.min_hold > 0ms && (child_.exec_error() != 0 || gives_period_back())) {
+    } else if (terms_.min_hold > 0ms &&
+               (child_.exec_error() != 0 || run_.id.empty() || gives_period_back())) {
         timer_.expires_after(longest_answer(options_) + options_.connect_timeout);
         timer_.async_wait([this](error_code why) {
             if (!why && phase_ == phase::releasing) finish(status_);

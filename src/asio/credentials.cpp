@@ -238,13 +238,14 @@ bool running_command::read_all(descriptor_pair& out, descriptor_pair& err) {
 
 // Its status; -1 where the program itself, or the system for it, has taken that away.
 int running_command::await_end() noexcept {
-    siginfo_t ignored{};
-    while (::waitid(P_PID, static_cast<id_t>(pid_), &ignored, WEXITED | WNOWAIT) != 0 &&
+    siginfo_t ended{};
+    while (::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOWAIT) != 0 &&
            errno == EINTR) {
     }
     const std::lock_guard lock(mutex_);
-    int status = -1;
-    return ::waitpid(std::exchange(pid_, 0), &status, WNOHANG) > 0 ? status : -1;
+    ::waitpid(std::exchange(pid_, 0), nullptr, WNOHANG);
+    if (ended.si_pid == 0) return -1;  // the program reaped it itself
+    return ended.si_code == CLD_EXITED ? ended.si_status << 8 : ended.si_status;
 }
 
 credentials_answer running_command::failed(const std::string& how, const char* remedy) const {

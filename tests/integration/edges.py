@@ -1,0 +1,86 @@
+# The command in hard use: empty values, few descriptors, slow pipes, rare signals, programs for passwords.
+# SPDX-License-Identifier: MIT
+"""usage: REDLOCK_CONFIG=FILE REDLOCK_TOOL=FILE edges.py [TEST...]; REDLOCK_CONFIG names three nodes."""
+import fcntl
+import json
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import time
+import unittest
+
+from on_nodes import LONGEST_S, OnNodes, TOOL, call, running
+
+
+class Edges(OnNodes):
+    def test_an_empty_value_takes_no_resource(self):
+        show = ("--", "sh", "-c", 'echo "$REDLOCK_RESOURCE, $REDLOCK_NOTE"')
+        for note in (("--note=",), ("--note", "")):
+            said = self.expect(0, "run", *note, self.resource, self.resource + "2", *show)
+            self.assertEqual(said, f"{self.resource}\n{self.resource}2, \n")
+        self.expect(125, "release", "--force", "--yes", "--config=", self.resource)
+
+    def test_a_machine_that_cannot_start_cmd_has_had_no_turn(self):
+        def few():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
+
+        job = ("run", "--min-hold", "20s", self.resource, "--", "true")
+        failed = subprocess.run([TOOL, *job], preexec_fn=few, capture_output=True, text=True,
+                                timeout=LONGEST_S, check=False)
+        self.assertEqual(failed.returncode, 125, failed.stderr)
+        self.assertIn("CMD can't be started", failed.stderr)
+        self.expect(0, *job)
+        self.expect(120, *job)
+
+    def test_output_that_is_read_slowly_is_whole(self):
+        whole = self.expect(0, "help", "--man")
+        reads, writes = os.pipe()
+        with os.fdopen(reads) as slow:
+            fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, 4096)
+            os.set_blocking(writes, False)
+            with subprocess.Popen([TOOL, "help", "--man"], stdout=writes) as process:
+                os.close(writes)
+                time.sleep(0.2)  # it has filled the pipe, or does so later
+                self.assertEqual(slow.read(), whole)
+                self.assertEqual(process.wait(LONGEST_S), 0)
+
+    def test_each_signal_reaches_cmd(self):
+        for number in (signal.SIGALRM, signal.SIGPROF, signal.SIGXCPU, signal.SIGRTMIN + 3):
+            ends = f'trap "exit 9" {int(number)}; echo up >&2; while :; do sleep 0.05; done'
+            with running("run", self.resource, "--", "sh", "-c", ends, until="up") as process:
+                process.send_signal(number)
+                self.assertEqual(process.wait(LONGEST_S), 9, number)
+            self.assertFalse(json.loads(self.expect(0, "inspect", "--json", self.resource))["held"])
+
+    def test_a_program_for_passwords_that_fails_is_named(self):
+        path = pathlib.Path(self.list_of((0, None), (1, None), (2, None)))
+        config = json.loads(path.read_text())
+        for node in config["nodes"]:
+            node["password_command"] = ["sh", "-c", "echo please-log-in; exit 3"]
+        path.write_text(json.dumps(config))
+        # Its end and that of redlock's own children are reported by the same signal.
+        for _ in range(30):
+            failed = call("run", "--config", str(path), self.resource, "--", "true")
+            self.assertEqual(failed.returncode, 121, failed.stderr)
+            self.assertIn("exited with status 3", failed.stderr)
+            self.assertNotIn("WRONGPASS", failed.stderr)
+
+    def test_a_pipe_is_no_file_of_metrics(self):
+        pipe = pathlib.Path(self.folder) / "pipe"
+        os.mkfifo(pipe)
+        with running("run", "--record", "1m", "--metrics", str(pipe), self.resource, "--", "sh", "-c",
+                     "echo up >&2", until="up"):
+            pass  # CMD began though nobody writes to the pipe
+
+    def test_a_name_behind_a_node_is_no_password(self):
+        said = self.expect(0, "inspect", "--json", "--node", f"redis://127.0.0.1:{self.port()}", "nightly@db1")
+        self.assertEqual(json.loads(said)["resource"], "nightly@db1")
+
+    def port(self):
+        return json.loads(pathlib.Path(self.list_of((0, None))).read_text())["nodes"][0]["port"]
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
