@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static redlock_options zeroed(void) {
@@ -38,6 +39,18 @@ static int shows(redlock_client* client, const char* resource, const char* part)
     found = json != NULL && strstr(json, part) != NULL;
     redlock_text_free(json);
     return found;
+}
+
+/* Until an inspection shows it; what hangs says what it saw. */
+static void await(redlock_client* client, const char* resource, const char* part) {
+    const time_t end = time(NULL) + 60;
+    char* json = NULL;
+    do {
+        redlock_text_free(json);
+        CHECK_IS(redlock_inspect(client, resource, &json), REDLOCK_OK);
+    } while (json != NULL && strstr(json, part) == NULL && time(NULL) < end);
+    CHECK_HAS(json, part);
+    redlock_text_free(json);
 }
 
 static char* whole_file(const char* path) {
@@ -261,12 +274,12 @@ static void another_thread_ends_a_wait(void) {
     waits.cancel = redlock_cancel_new();
     CHECK(waits.cancel != NULL);
     CHECK_IS(pthread_create(&thread, NULL, wait_in_line, &waits), 0);
-    while (!shows(client, "cancelled", "\"waiting\":1")) continue;
+    await(client, "cancelled", "\"waiting\":1");
     redlock_cancel_request(waits.cancel);
     pthread_join(thread, NULL);
     CHECK_IS(waits.number, REDLOCK_CANCELLED);
     CHECK(waits.lease == NULL);
-    while (!shows(client, "cancelled", "\"waiting\":0")) continue;
+    await(client, "cancelled", "\"waiting\":0");
     wait_in_line(&waits); /* once requested it ends later calls, too */
     CHECK_IS(waits.number, REDLOCK_CANCELLED);
     CHECK_HAS(redlock_last_error(), "cancel");
@@ -292,7 +305,7 @@ static void an_acquire_is_begun_and_taken(void) {
     const char* const hole[] = {"a", NULL};
     int descriptor = redlock_pending_fd(waits);
     CHECK(descriptor >= 0 && redlock_pending_fd(waits) == descriptor);
-    while (!shows(client, "begun", "\"waiting\":1")) continue;
+    await(client, "begun", "\"waiting\":1");
     CHECK(!is_readable(descriptor, 0));
     CHECK_IS(redlock_release(lease), REDLOCK_OK);
     CHECK(is_readable(descriptor, 60000));
@@ -320,14 +333,14 @@ static void a_call_that_was_begun_can_be_dropped(void) {
     redlock_lease* lease = held(client, "dropped", NULL);
     redlock_pending* waits = begun(other, "dropped");
     redlock_options how = zeroed();
-    while (!shows(client, "dropped", "\"waiting\":1")) continue;
+    await(client, "dropped", "\"waiting\":1");
     redlock_pending_cancel(waits);
-    while (!shows(client, "dropped", "\"waiting\":0")) continue;
+    await(client, "dropped", "\"waiting\":0");
     CHECK_IS(redlock_release(lease), REDLOCK_OK);
     waits = begun(other, "dropped"); /* granted, and not taken */
     CHECK(is_readable(redlock_pending_fd(waits), 60000));
     redlock_pending_cancel(waits);
-    while (shows(client, "dropped", "\"held\":true")) continue;
+    await(client, "dropped", "\"held\":false");
     redlock_pending_cancel(NULL);
     how.cancel = redlock_cancel_new();
     CHECK_IS(redlock_begin_acquire(client, "dropped", &how, &waits), REDLOCK_INVALID_ARGUMENT);
@@ -390,7 +403,7 @@ static void closing_ends_a_wait_and_releases_leases(void) {
     pthread_t thread;
     waits.client = client;
     CHECK_IS(pthread_create(&thread, NULL, wait_in_line, &waits), 0);
-    while (!shows(other, "cancelled", "\"waiting\":1")) continue;
+    await(other, "cancelled", "\"waiting\":1");
     lost = redlock_lease_lost_fd(mine);
     CHECK_IS(redlock_client_close(client), REDLOCK_OK);
     pthread_join(thread, NULL);
@@ -587,18 +600,26 @@ static void a_key_is_kept_after_its_release(void) {
     redlock_client_free(client);
 }
 
+/* Of the configuration that REDLOCK_CONFIG names, which has no defaults, with these. */
+static redlock_client* connected_with(const char* defaults) {
+    redlock_client* out = NULL;
+    char* const json = whole_file(getenv("REDLOCK_CONFIG"));
+    const size_t size = strlen(json) + strlen(defaults) + 32;
+    char* const more = calloc(1, size);
+    snprintf(more, size, "{\"defaults\": {%s},%s", defaults, strchr(json, '{') + 1);
+    CHECK_IS(redlock_client_from_json(more, &out), REDLOCK_OK);
+    free(more);
+    free(json);
+    return out;
+}
+
 static void no_wait_is_none_whatever_the_configuration_says(void) {
-    static const char patience[] = "\"defaults\": {\"wait_ms\": 60000},";
     redlock_client* const client = connected();
-    redlock_client* patient = NULL;
+    redlock_client* const patient = connected_with("\"wait_ms\": 60000");
     redlock_lease* const lease = held(client, "patient", NULL);
     redlock_lease* none = NULL;
     redlock_options how = zeroed();
     redlock_pending* pending = NULL;
-    char* const json = whole_file(getenv("REDLOCK_CONFIG"));
-    char* const more = calloc(1, strlen(json) + sizeof patience);
-    strcat(strcat(strcpy(more, "{"), patience), strchr(json, '{') + 1);
-    CHECK_IS(redlock_client_from_json(more, &patient), REDLOCK_OK);
     how.wait_ms = REDLOCK_NO_WAIT;
     CHECK_IS(redlock_begin_acquire(patient, "patient", &how, &pending), REDLOCK_OK);
     CHECK(is_readable(redlock_pending_fd(pending), 30000)); /* long before the wait of the others */
@@ -606,8 +627,75 @@ static void no_wait_is_none_whatever_the_configuration_says(void) {
     CHECK_IS(redlock_release(lease), REDLOCK_OK);
     redlock_client_free(patient);
     redlock_client_free(client);
-    free(more);
-    free(json);
+}
+
+static void is_far_from_its_end(redlock_client* client) {
+    redlock_lease* const lease = held(client, "by file", NULL);
+    CHECK(redlock_lease_remaining(lease) > 15000);
+    CHECK_IS(redlock_release(lease), REDLOCK_OK);
+}
+
+static void waits_in_line(redlock_client* client) {
+    redlock_client* const other = connected();
+    redlock_lease* lease = held(other, "by file", NULL);
+    redlock_pending* waits = NULL;
+    CHECK_IS(redlock_begin_acquire(client, "by file", NULL, &waits), REDLOCK_OK);
+    await(other, "by file", "\"waiting\":1");
+    CHECK_IS(redlock_release(lease), REDLOCK_OK);
+    CHECK_IS(redlock_pending_take(waits, &lease), REDLOCK_OK);
+    CHECK_IS(redlock_release(lease), REDLOCK_OK);
+    redlock_client_free(other);
+}
+
+/* Why it is lost, long before a ttl of 30 s is over. */
+static void is_lost(redlock_client* client, const redlock_options* how, int loss) {
+    redlock_lease* const lease = held(client, "by file", how);
+    CHECK(is_readable(redlock_lease_lost_fd(lease), 15000));
+    CHECK_IS(redlock_lease_loss(lease), loss);
+    CHECK_IS(redlock_release(lease), REDLOCK_LOST);
+}
+
+static void ends_with_a_short_ttl(redlock_client* client) {
+    redlock_options how = zeroed();
+    how.ttl_ms = 300;
+    is_lost(client, &how, REDLOCK_LOSS_EXPIRED);
+}
+
+static void ends_with_its_hold(redlock_client* client) {
+    is_lost(client, NULL, REDLOCK_LOSS_MAX_HOLD);
+}
+
+static void ends_before_its_margin(redlock_client* client) {
+    redlock_options how = zeroed();
+    how.no_renew = 1;
+    is_lost(client, &how, REDLOCK_LOSS_EXPIRED);
+}
+
+/* tests/unit/config/schema_test.py misses a default of the schema that is not here. */
+static const struct {
+    const char* name;
+    const char* value;
+    void (*look)(redlock_client* client);
+} defaults[] = {
+    {"ttl_ms", "30000", is_far_from_its_end},
+    {"wait_ms", "30000", waits_in_line},
+    {"renew", "false", ends_with_a_short_ttl},
+    {"max_hold_ms", "300", ends_with_its_hold},
+    {"loss_margin_ms", "29400", ends_before_its_margin},
+};
+
+static void each_default_of_a_configuration_does_what_it_says(void) {
+    size_t i;
+    for (i = 0; i < sizeof defaults / sizeof defaults[0]; ++i) {
+        char text[100];
+        redlock_client* client;
+        /* A margin has to leave something of the ttl that the configuration says. */
+        const char* const ttl = strcmp(defaults[i].name, "ttl_ms") == 0 ? "" : "\"ttl_ms\": 30000, ";
+        snprintf(text, sizeof text, "%s\"%s\": %s", ttl, defaults[i].name, defaults[i].value);
+        client = connected_with(text);
+        defaults[i].look(client);
+        redlock_client_free(client);
+    }
 }
 
 static void bad_options_are_named(void) {
@@ -803,6 +891,8 @@ static const struct named_test tests[] = {
     {"a_key_is_kept_after_its_release", a_key_is_kept_after_its_release},
     {"no_wait_is_none_whatever_the_configuration_says",
      no_wait_is_none_whatever_the_configuration_says},
+    {"each_default_of_a_configuration_does_what_it_says",
+     each_default_of_a_configuration_does_what_it_says},
     {"bad_options_are_named", bad_options_are_named},
     {"options_stay_where_they_are", options_stay_where_they_are},
     {"null_pointers_are_refused", null_pointers_are_refused},

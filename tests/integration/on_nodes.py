@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 LONGEST_S = 60  # ends what hangs; judges no speed
@@ -50,6 +51,15 @@ class OnNodes(unittest.TestCase):
         got = call(*words, stdin=stdin)
         self.assertEqual(got.returncode, status, (words, got.stdout, got.stderr))
         return got.stdout
+
+    def until(self, text, process, *words):
+        """Calls the command until it shows the text, while the process runs."""
+        end = time.monotonic() + LONGEST_S
+        while text not in (seen := self.expect(0, *words)):
+            self.assertIsNone(process.poll(), f"it ended, and {words} shows no {text!r}: {seen!r}")
+            if time.monotonic() > end:
+                process.kill()
+                self.fail(f"{words} shows no {text!r} after {LONGEST_S} s: {seen!r}")
 
     def dead(self, command, *words, stdin=None):
         self.expect(121, command, "--node", f"127.0.0.1:{self.nobody}", *words, stdin=stdin)

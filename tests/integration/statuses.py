@@ -115,8 +115,7 @@ class Statuses(OnNodes):
         self.token()
         with subprocess.Popen([TOOL, "acquire", "--wait", "forever", self.resource]) as process:
             # It has no word for that it waits: its place in the queue shows it.
-            while '"waiting":0' in self.expect(0, "inspect", "--json", self.resource):
-                self.assertIsNone(process.poll())
+            self.until('"waiting":1', process, "inspect", "--json", self.resource)
             process.terminate()
             self.assertEqual(process.wait(LONGEST_S), 143)
 
@@ -241,8 +240,7 @@ class Statuses(OnNodes):
 
     def test_bench_of_a_signal(self):
         with subprocess.Popen([TOOL, "bench", "--yes", "--each", "1m"]) as process:
-            while "redlock-bench:" not in self.expect(0, "list"):
-                self.assertIsNone(process.poll())
+            self.until("redlock-bench:", process, "list")
             process.terminate()
             self.assertEqual(process.wait(LONGEST_S), 143)
 

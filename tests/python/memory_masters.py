@@ -4,10 +4,12 @@
 import ctypes
 import gc
 import threading
+import time
 import unittest
 
 import redlock_quorum as redlock
 from redlock_quorum import _native
+from locks import LONGEST_S
 
 KIT = _native.library.loaded
 KIT.redlock_masters_new.restype = ctypes.c_void_p
@@ -79,7 +81,9 @@ class MemoryMasters(unittest.TestCase):
 
         thread = threading.Thread(target=acquire)
         thread.start()
+        end = time.monotonic() + LONGEST_S
         while thread.is_alive():
+            self.assertLess(time.monotonic(), end, f"neither a lease nor a refusal: {self.client.stats()}")
             self.advance(0.01)
         self.assertEqual([vote.answer for vote in said[0].votes if vote.node != "node-1"],
                          ["unreachable"] * 2)

@@ -1,18 +1,27 @@
-# What each option of each kind of lock does, on real servers; knows no option but those of the signatures.
+# What each option of each kind of lock does, on real servers; knows those of the signatures and of the schema alone.
 # SPDX-License-Identifier: MIT
 """usage: REDLOCK_CONFIG=FILE REDLOCK_LIBRARY=FILE PYTHONPATH=DIR options.py [TEST...]"""
 import inspect
+import json
+import os
+import pathlib
 import threading
 import unittest
 
 import redlock_quorum as redlock
-from locks import TwoClients
+from locks import TwoClients, await_value
 
 FAR_S = 30
 NEAR_S = 0.3
+VALUES = {"ttl": FAR_S, "wait": FAR_S, "max_hold": NEAR_S, "min_hold": FAR_S / 2, "margin": FAR_S - 0.6,
+          "watchdog": NEAR_S, "renew": False, "note": "by hand", "permits": 2}
+SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "config/redlock.schema.json")
+                    .read_text(encoding="utf-8"))
 
 
 class Options(TwoClients):
+    """The function of each option looks at what it does. `how` has it, or is empty where the configuration
+    of `self.client` has it."""
     KINDS = {"lock": (), "reader": (), "writer": (), "semaphore": (1,), "election": ()}
 
     def take(self, of, kind, resource, **options):
@@ -35,55 +44,58 @@ class Options(TwoClients):
         state = self.client.inspect(resource)
         return state["slots"][0] if kind == "semaphore" else state
 
-    def ttl(self, kind, resource):
-        lease, release = self.take(self.client, kind, resource, ttl=FAR_S)
+    def ttl(self, kind, resource, **how):
+        lease, release = self.take(self.client, kind, resource, **how)
         self.assertGreater(lease.remaining, FAR_S / 2)
         release()
 
-    def wait(self, kind, resource):
+    def wait(self, kind, resource, wait=None):  # an election waits, but for None
         holder = "writer" if kind == "reader" else kind
         _, release = self.take(self.other, holder, resource)
-        granted = threading.Event()
+        said = []
 
         def acquire():
-            _, release = self.take(self.client, kind, resource, wait=FAR_S)
-            granted.set()
-            release()
+            try:
+                _, release = self.take(self.client, kind, resource, wait=wait)
+                said.append("granted")
+                release()
+            except redlock.Error as error:
+                said.append(error)
         waits = threading.Thread(target=acquire)
         waits.start()
-        while self.client.inspect(resource)["waiting"] == 0:
-            self.assertTrue(waits.is_alive())
-        self.assertFalse(granted.is_set())
+        await_value(self, "calls that wait, or have ended",
+                    lambda: len(said) or self.client.inspect(resource)["waiting"], 1)
+        self.assertEqual(said, [])
         release()
         waits.join()
-        self.assertTrue(granted.is_set())
+        self.assertEqual(said, ["granted"])
 
-    def max_hold(self, kind, resource):
-        self.assertIn("max_hold", self.loss(kind, resource, max_hold=NEAR_S))
+    def max_hold(self, kind, resource, **how):
+        self.assertIn("max_hold", self.loss(kind, resource, **how))
 
-    def min_hold(self, kind, resource):
-        _, release = self.take(self.client, kind, resource, ttl=FAR_S, min_hold=FAR_S / 2)
+    def min_hold(self, kind, resource, **how):
+        _, release = self.take(self.client, kind, resource, ttl=FAR_S, **how)
         release()
         self.assertTrue(self.seen(kind, resource)["kept"])
 
-    def margin(self, kind, resource):
-        self.assertIn("expired", self.loss(kind, resource, ttl=FAR_S, margin=FAR_S - 0.6, renew=False))
+    def margin(self, kind, resource, **how):
+        self.assertIn("expired", self.loss(kind, resource, ttl=FAR_S, renew=False, **how))
 
-    def watchdog(self, kind, resource):
-        self.assertIn("stalled", self.loss(kind, resource, watchdog=NEAR_S))
+    def watchdog(self, kind, resource, **how):
+        self.assertIn("stalled", self.loss(kind, resource, **how))
 
-    def renew(self, kind, resource):
-        self.assertIn("expired", self.loss(kind, resource, ttl=NEAR_S, renew=False))
+    def renew(self, kind, resource, **how):
+        self.assertIn("expired", self.loss(kind, resource, ttl=NEAR_S, **how))
 
-    def note(self, kind, resource):
-        _, release = self.take(self.client, kind, resource, note="by hand")
+    def note(self, kind, resource, **how):
+        _, release = self.take(self.client, kind, resource, **how)
         seen = self.seen(kind, resource)
         self.assertEqual(seen["reader_notes"] if kind == "reader" else seen["note"],
                          ["by hand"] if kind == "reader" else "by hand")
         release()
 
-    def permits(self, kind, resource):
-        with self.client.semaphore(resource, 3, permits=2):
+    def permits(self, kind, resource, **how):
+        with self.client.semaphore(resource, 3, **how):
             self.assertEqual(len(self.client.inspect(resource)["slots"]), 2)
 
     def test_each_option_does_what_it_says(self):
@@ -93,7 +105,22 @@ class Options(TwoClients):
             self.assertGreater(len(options), 6)
             for option in options:
                 with self.subTest(kind, option=option):
-                    getattr(self, option)(kind, f"{kind}-{option}")
+                    getattr(self, option)(kind, f"{kind}-{option}", **{option: VALUES[option]})
+
+    def test_each_default_of_a_configuration_does_what_it_says(self):
+        nodes = json.loads(pathlib.Path(os.environ["REDLOCK_CONFIG"]).read_text(encoding="utf-8"))
+        defaults = SCHEMA["$defs"]["defaults"]["properties"]
+        self.assertGreater(len(defaults), 4)
+        for name in defaults:
+            option = {"loss_margin_ms": "margin"}.get(name, name.removesuffix("_ms"))
+            value = VALUES[option]
+            by_file = value if isinstance(value, bool) else round(value * 1000)
+            # A margin has to leave something of the ttl that the configuration says.
+            said = {**nodes, "defaults": {"ttl_ms": FAR_S * 1000, name: by_file}}
+            with redlock.Client(said) as self.client:
+                for kind in self.KINDS:
+                    with self.subTest(kind, default=name):
+                        getattr(self, option)(kind, f"{kind}-by-file-{name}")
 
 
 if __name__ == "__main__":

@@ -107,9 +107,13 @@ print(turn)
 """
         waits = python(program, self.id())
         lock = self.client.lock(self.id(), wait=LONGEST_S)
+        end = time.monotonic() + 2 * LONGEST_S
         while waits.poll() is None:
             with lock:
                 time.sleep(0.02)
+            if time.monotonic() > end:
+                waits.kill()
+                self.fail(f"20 turns beside this program are not over after {2 * LONGEST_S} s: {self.end_of(waits)}")
         self.assertEqual(self.end_of(waits)[:2], (0, "19\n"))
 
     def test_signals_reach_the_descriptor_that_had_them_before(self):

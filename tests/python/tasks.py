@@ -16,6 +16,9 @@ import unittest.mock
 import redlock_quorum as redlock
 from redlock_quorum import _client, aio
 from redlock_quorum._native import library
+from locks import LONGEST_S, await_value
+
+THOUSANDS_S = 300  # ends what hangs, where thousands of tasks are waited for
 
 
 class Tasks(unittest.IsolatedAsyncioTestCase):
@@ -25,9 +28,21 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
     async def asyncTearDown(self):
         await self.client.close()
 
-    async def becomes(self, member, value):
-        while (await self.client.inspect(self.id()))[member] != value:
+    async def await_value(self, what, look, wanted, within_s=LONGEST_S):
+        """Looks until it sees what is wanted; fails with what it saw last."""
+        end = time.monotonic() + within_s
+        while (seen := await look() if asyncio.iscoroutinefunction(look) else look()) != wanted:
+            if time.monotonic() > end:
+                self.fail(f"{what}: {seen!r} after {within_s} s, where {wanted!r} was awaited")
             await asyncio.sleep(0.001)
+
+    async def becomes(self, member, value):
+        async def look():
+            return (await self.client.inspect(self.id()))[member]
+        await self.await_value(f"{member} of {self.id()}", look, value)
+
+    async def waiting_is(self, count):
+        await self.await_value("calls that wait", lambda: self.client.stats()["waiting"], count, THOUSANDS_S)
 
     async def test_a_section_holds_the_lock(self):
         async with self.client.lock(self.id(), ttl=10, wait=5) as lease:
@@ -83,15 +98,13 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
             async with self.client.lock(self.id(), ttl=60):
                 lock = self.client.lock(self.id(), wait=600)
                 waits = [asyncio.ensure_future(lock.acquire()) for _ in range(count)]
-                while self.client.stats()["waiting"] < count:
-                    await asyncio.sleep(0.01)
+                await self.waiting_is(count)
                 self.assertLessEqual(self.threads() - before, 10)
                 for one in waits:
                     one.cancel()
                 said = await asyncio.gather(*waits, return_exceptions=True)
                 self.assertTrue(all(isinstance(one, asyncio.CancelledError) for one in said))
-                while self.client.stats()["waiting"] > 0:
-                    await asyncio.sleep(0.01)
+                await self.waiting_is(0)
         await asyncio.sleep(2)
         self.assertLessEqual(self.threads(), before)
 
@@ -129,8 +142,7 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
 
         with unittest.mock.patch.object(library, "extend", hangs):
             extends = asyncio.ensure_future(lease.extend(20))
-            while not held.is_set():
-                await asyncio.sleep(0.001)
+            await self.await_value("an extension in its thread", held.is_set, True)
             lease.touch()  # each of these would wait for the extension
             self.assertTrue(lease.valid and lease.remaining > 0 and lease.token)
             self.assertFalse(lease.lost.is_set())
@@ -151,8 +163,7 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
         with unittest.mock.patch.object(_client._free, "__defaults__", (slow,)):
             del client, lease, extends, releases
             gc.collect()
-            while not held.is_set():
-                await asyncio.sleep(0.001)
+            await self.await_value("the end of the client in its thread", held.is_set, True)
             went.set()
 
     async def test_a_section_is_left_in_another_task(self):
@@ -251,8 +262,7 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
             async with self.client.lock(self.id(), ttl=0.2, renew=False) as lease:
                 watch = asyncio.ensure_future(lease.lost.wait())
                 await asyncio.sleep(0)
-                while lease.valid:
-                    time.sleep(0.01)
+                await_value(self, "validity", lambda: lease.valid, False)  # which the loop stands still for
                 self.assertTrue(lease.lost.is_set())
                 self.assertTrue(await watch)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Plants bugs in a copy of the sources, one at a time, and has the simulation or a test find each.
 # SPDX-License-Identifier: MIT
-"""usage: mutants.py PROJECT BUILD [--only TEXT]... [--sample N] [--most N] [--seconds S]
+"""usage: mutants.py PROJECT BUILD [--only TEXT]... [--shard I/N] [--sample N] [--most N] [--seconds S]
                   [--seeds A-B] [--promise NAME] [--jobs N] [--clean PROGRAM] [--keep] [--compile]
 
 One line for each: what was planted, the seed that caught it and what it broke; with --seeds, how many
@@ -14,7 +14,8 @@ with a "case" one of its cases; one in C, or python/NAME.py, where it is the nam
 The command is built where a test runs it; those in C and Python get nodes of their own. The last line is
 "N of N caught". Status 1 where one was not; 2 where one could not be planted,
 since its text has moved, built or run. --clean names the simulation without a bug; it is built where
-none is named. --compile looks for none: it compiles the C++ and the Python of
+none is named. --shard runs the I-th of N parts, and writes BUILD/shard-I-of-N.log: a line each with the
+bug, the verdict and the seconds, between tabs. --compile looks for none: it compiles the C++ and the Python of
 each, as far as its syntax, and names those that do not compile or apply, or whose test is not there: a
 sample would meet them some day.
 """
@@ -32,6 +33,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGFPE, signal.SIGBUS, signal.SIGILL)
 # About what two processors run in four minutes. A slower machine takes longer, and tries the same seeds.
@@ -44,11 +46,20 @@ SOURCES = ("CMakeLists.txt", "CMakePresets.json", "cmake", "config", "deploy", "
            "scripts", "src", "tests", "tools")
 
 
+def shard(text):
+    """Which part, of how many."""
+    part, _, parts = text.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no part, as 2/5 is the second of five")
+    return int(part), int(parts)
+
+
 def arguments():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("project", type=pathlib.Path)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--shard", type=shard, default=(1, 1), metavar="I/N")
     parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--most", type=int, default=MOST)
     parser.add_argument("--seconds", type=int, default=1800)
@@ -304,14 +315,26 @@ def lacks_test(mutant, project):
     return f"{name} {words} is not there\n"
 
 
-def are_named(listed, options):
-    """Those that --only names; without it all."""
-    return [m for m in listed if not options.only or any(o in m["name"] for o in options.only)]
+def are_chosen(listed, options):
+    """Those that --only names, without it all; of these the part of --shard, in the order of the list."""
+    named = [m for m in listed if not options.only or any(o in m["name"] for o in options.only)]
+    part, parts = options.shard
+    # Each N-th by name, and not a run of names: bugs of one kind, which take about as long, are in all parts.
+    names = set(sorted(m["name"] for m in named)[part - 1::parts])
+    return [m for m in named if m["name"] in names]
+
+
+def log_of(root, options):
+    """Where a part writes what came of each bug, line by line: a run that is ended leaves what it has."""
+    part, parts = options.shard
+    if parts == 1:
+        return open(os.devnull, "w", encoding="utf-8")
+    return (root / f"shard-{part}-of-{parts}.log").open("w", encoding="utf-8", buffering=1)
 
 
 def compile_all(project, options):
     listed = json.loads((project / "tests/simulation/mutants.json").read_text(encoding="utf-8"))
-    listed = are_named(listed, options)
+    listed = are_chosen(listed, options)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as crew:
         said = list(crew.map(lambda mutant: compiled(mutant, project), listed))
     wrong = [(mutant["name"], text) for mutant, text in zip(listed, said) if text]
@@ -338,14 +361,14 @@ def main():
     listed = json.loads(source.read_text(encoding="utf-8"))
     for mutant in listed:
         planted(mutant, root)  # all must apply, also those that are not in the sample
-    chosen = are_named(listed, options)
+    chosen = are_chosen(listed, options)
     if options.sample:
         # The same sources, the same sample: whoever changed nothing sees nothing change.
         texts = [(root / mutant["file"]).read_text(encoding="utf-8") for mutant in listed]
         drawn = min(options.sample, len(chosen))
         chosen = random.Random("".join(texts)).sample(chosen, drawn)
     if not chosen:
-        fail("none is called " + " or ".join(options.only))
+        fail("there is none with this name, or in this part")
     clean = options.clean
     if not clean:
         clean = root / "clean"
@@ -354,8 +377,9 @@ def main():
         build(root, options.jobs, program)
         if run_test(root, program, name, options) != 0:
             fail(f"{name} of {program} fails without a bug, too")
-    caught, can_build = 0, True
+    caught, can_build, log = 0, True, log_of(root, options)
     for mutant in chosen:
+        began = time.monotonic()
         changed = planted(mutant, root)
         before = {path: path.read_text(encoding="utf-8") for path in changed}
         for path, text in changed.items():
@@ -374,11 +398,14 @@ def main():
         if options.keep and seed:
             keep(source, mutant["name"], seed.group(1))
         print(f"{mutant['name']}: {verdict}", flush=True)
+        print(mutant["name"], verdict.partition("\n")[0], round(time.monotonic() - began), sep="\t", file=log)
     print(f"{caught} of {len(chosen)} caught")
+    log.close()
     return (0 if caught == len(chosen) else 1) if can_build else 2
 
 
-try:
-    sys.exit(main())
-except BuildFailed as why:
-    fail(f"the build without a bug failed:\n{why}")
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BuildFailed as why:
+        fail(f"the build without a bug failed:\n{why}")

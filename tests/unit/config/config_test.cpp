@@ -159,48 +159,118 @@ TEST_CASE("the marks of a list that changes arrive at their nodes") {
     CHECK(c.cluster_after == "new");
 }
 
+namespace {
+
+// Where one property of the schema arrives. schema_test.py reads the paths, and misses the property
+// of a row that is not there.
+struct property {
+    const char* path;
+    const char* value;
+    bool (*has_arrived)(const configuration&, const node_options&);  // the node is the first one
+    const char* beside = "";  // without which the document would be refused, as this node
+    const char* node = R"({"tls": {}})";
+};
+
+constexpr property properties[] = {
+    {"nodes[]", R"("redis://u:p@h:1/3?name=n")",
+     [](const auto&, const auto& n) {
+         return n.username == "u" && n.password == "p" && n.host == "h" && n.port == 1 &&
+                n.database == 3 && n.name == "n";
+     }},
+    {"nodes[].durable", "true", [](const auto&, const auto& n) { return n.durable == true; }},
+    {"nodes[].durable", "false", [](const auto&, const auto& n) { return n.durable == false; }},
+    {"nodes[].change", R"("leaving")",
+     [](const auto&, const auto& n) { return n.change == list_change::leaving; }},
+    {"nodes[].name", R"("n")", [](const auto&, const auto& n) { return n.name == "n"; }},
+    {"nodes[].host", R"("h")", [](const auto&, const auto& n) { return n.host == "h"; }},
+    {"nodes[].port", "1", [](const auto&, const auto& n) { return n.port == 1; }},
+    {"nodes[].unix_socket", R"("/s")",
+     [](const auto&, const auto& n) { return n.unix_socket == "/s"; }},
+    {"nodes[].username", R"("u")", [](const auto&, const auto& n) { return n.username == "u"; },
+     R"("password": "p")"},
+    {"nodes[].password", R"("p")", [](const auto&, const auto& n) { return n.password == "p"; }},
+    {"nodes[].password_env", R"("REDLOCK_TEST_PASSWORD")",
+     [](const auto&, const auto& n) { return n.password == "of the variable"; }},
+    {"nodes[].password_file", R"("file")",
+     [](const auto&, const auto& n) {
+         return n.password == "of the file" && n.password_file.ends_with("/file");
+     }},
+    {"nodes[].password_command", R"(["get", "it"])",
+     [](const auto&, const auto& n) {
+         return n.password_command == std::vector<std::string>{"get", "it"};
+     }},
+    {"nodes[].database", "3", [](const auto&, const auto& n) { return n.database == 3; }},
+    {"nodes[].tls.ca_file", R"("file")",
+     [](const auto&, const auto& n) { return n.tls->ca_file.ends_with("/file"); }},
+    {"nodes[].tls.cert_file", R"("file")",
+     [](const auto&, const auto& n) { return n.tls->cert_file.ends_with("/file"); },
+     R"("key_file": "other")"},
+    {"nodes[].tls.key_file", R"("file")",
+     [](const auto&, const auto& n) { return n.tls->key_file.ends_with("/file"); },
+     R"("cert_file": "other")"},
+    {"nodes[].tls.server_name", R"("s")",
+     [](const auto&, const auto& n) { return n.tls->server_name == "s"; }},
+    {"nodes[].tls.verify", "false", [](const auto&, const auto& n) { return !n.tls->verify; }},
+    {"key_prefix", R"("p:")", [](const auto& c, auto&) { return c.client.key_prefix == "p:"; }},
+    {"node_timeout_ms", "11", [](const auto& c, auto&) { return c.client.node_timeout == 11ms; }},
+    {"connect_timeout_ms", "12",
+     [](const auto& c, auto&) { return c.client.connect_timeout == 12ms; }},
+    {"ttl_max_ms", "13000", [](const auto& c, auto&) { return c.client.ttl_max == 13s; }},
+    {"drift_factor", "0.25", [](const auto& c, auto&) { return c.client.drift_factor == 0.25; }},
+    {"drift_min_ms", "14", [](const auto& c, auto&) { return c.client.drift_min == 14ms; }},
+    {"client_name", R"("me")", [](const auto& c, auto&) { return c.client.client_name == "me"; }},
+    {"cluster", R"("c")", [](const auto& c, auto&) { return c.client.cluster == "c"; }},
+    {"cluster_after", R"("d")", [](const auto& c, auto&) { return c.client.cluster_after == "d"; },
+     R"("cluster": "c")", R"({"change": "leaving"})"},
+    {"fencing", "false", [](const auto& c, auto&) { return !c.client.fencing; }},
+    {"restart_guard", R"("off")",
+     [](const auto& c, auto&) { return c.client.guard == restart_guard::off; }},
+    {"defaults.ttl_ms", "5000", [](const auto& c, auto&) { return c.defaults.ttl == 5s; }},
+    {"defaults.wait_ms", "15", [](const auto& c, auto&) { return c.defaults.wait == 15ms; }},
+    {"defaults.renew", "false", [](const auto& c, auto&) { return !c.defaults.renew; }},
+    {"defaults.max_hold_ms", "18",
+     [](const auto& c, auto&) { return c.defaults.max_hold == 18ms; }},
+    {"defaults.loss_margin_ms", "17",
+     [](const auto& c, auto&) { return c.defaults.loss_margin == 17ms; }},
+};
+
+// A document with the property at its path, and what it takes beside it.
+std::string document_with(const property& one) {
+    const std::string path = one.path;
+    const std::string name = path.substr(path.rfind('.') + 1);
+    std::string part = std::string("{\"") + name + "\": " + one.value;
+    if (*one.beside != '\0') part += std::string(", ") + one.beside;
+    part += "}";
+    if (path == "nodes[]") part = one.value;
+    if (path.starts_with("nodes[].tls.")) part = "{\"tls\": " + part + "}";
+    if (path.starts_with("defaults.")) part = "{\"defaults\": " + part + "}";
+    const bool is_node = path.starts_with("nodes[]");
+    return R"({"$schema": "x", "nodes": [)" + (is_node ? part : one.node) +
+           R"(, "redis://b", "redis://c"])" + (is_node ? "}" : ", " + part.substr(1));
+}
+
+}  // namespace
+
 TEST_CASE("every option arrives in its field") {
-    const auto read = parse_configuration(R"({
-        "$schema": "x", "nodes": [
-            {"name": "n", "host": "h", "port": 1, "username": "u", "password": "p", "database": 3,
-             "durable": true, "tls": {"server_name": "s", "verify": false}},
-            {"unix_socket": "/s", "durable": false}, "redis://c"],
-        "key_prefix": "p:", "node_timeout_ms": 11, "connect_timeout_ms": 12, "ttl_max_ms": 13000,
-        "drift_factor": 0.25, "drift_min_ms": 14, "client_name": "me", "cluster": "c",
-        "fencing": false, "restart_guard": "off", "defaults": {"ttl_ms": 5000, "wait_ms": 15,
-        "renew": false, "max_hold_ms": 18, "loss_margin_ms": 17}})");
-    REQUIRE(read.has_value());
-    const client_options& c = read->client;
-    REQUIRE(c.nodes.size() == 3);
-    CHECK(c.nodes[0].name == "n");
-    CHECK(c.nodes[0].host == "h");
-    CHECK(c.nodes[0].port == 1);
-    CHECK(c.nodes[0].username == "u");
-    CHECK(c.nodes[0].password == "p");
-    CHECK(c.nodes[0].database == 3);
-    CHECK(c.nodes[0].durable == true);
-    REQUIRE(c.nodes[0].tls);
-    CHECK(c.nodes[0].tls->server_name == "s");
-    CHECK_FALSE(c.nodes[0].tls->verify);
-    CHECK(c.nodes[1].unix_socket == "/s");
-    CHECK(c.nodes[1].durable == false);
-    CHECK_FALSE(c.nodes[2].durable);
-    CHECK(c.nodes[2].host == "c");
-    CHECK(c.key_prefix == "p:");
-    CHECK(c.node_timeout == 11ms);
-    CHECK(c.connect_timeout == 12ms);
-    CHECK(c.ttl_max == 13s);
-    CHECK(c.drift_factor == 0.25);
-    CHECK(c.drift_min == 14ms);
-    CHECK(c.client_name == "me");
-    CHECK(c.cluster == "c");
-    CHECK_FALSE(c.fencing);
-    CHECK(c.guard == restart_guard::off);
-    CHECK(read->defaults.ttl == 5s);
-    CHECK(read->defaults.wait == 15ms);
-    CHECK_FALSE(read->defaults.renew);
-    CHECK(read->defaults.max_hold == 18ms);
-    CHECK(read->defaults.loss_margin == 17ms);
+    const scratch folder;
+    folder.write("file", "of the file");
+    folder.write("other", "PEM");
+    const variable set("REDLOCK_TEST_PASSWORD", "of the variable");
+    const auto read = [&](const std::string& text) {
+        INFO(text);
+        auto out = parse_configuration(text, folder.path);
+        REQUIRE(out.has_value());
+        REQUIRE(out->client.nodes.size() == 3);
+        return *out;
+    };
+    const configuration without = read(R"({"nodes": [{"tls": {}}, "redis://b", "redis://c"]})");
+    for (const property& one : properties) {
+        INFO(one.path);
+        const configuration with = read(document_with(one));
+        CHECK(one.has_arrived(with, with.client.nodes[0]));
+        // Otherwise it would arrive by chance, or be looked for in another field.
+        CHECK_FALSE(one.has_arrived(without, without.client.nodes[0]));
+    }
 }
 
 TEST_CASE("each word of restart_guard is the guard of that name") {

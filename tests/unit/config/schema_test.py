@@ -24,25 +24,32 @@ def read(path):
     return json.loads(TOKEN.sub(lambda m: m[0] if m[0][0] == '"' else " ", text))
 
 
-# Cases of config_test.cpp that look at the fields after they read a text that has all of this.
-ARRIVES = ("every option arrives in its field", "passwords come from the environment and from files",
-           "the marks of a list that changes arrive at their nodes",
-           "a command that gives the password is named by its path, or looked for in PATH",
-           "the files of TLS stand beside the configuration, and can be read")
+# Where each option of a configuration is seen to arrive: a table, and which part of the schema has to be in
+# it. Python's reads the schema itself.
+TABLES = (("tests/unit/config/config_test.cpp", r'constexpr property properties\[\] = \{\n(.*?)^\};', ""),
+          ("tests/c/servers.c", r'defaults\[\] = \{\n(.*?)^\};', "defaults."))
+IN_NO_FIELD = {"$schema"}  # for editors alone
 
 
-def properties_of(part):
-    if isinstance(part, dict):
-        yield from part.get("properties", {})
-    for one in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
-        yield from properties_of(one)
+def paths_of(schema, part, path=""):
+    """The path of each property that is no object of others, as nodes[].tls.ca_file."""
+    part = {**part, **schema["$defs"].get(part.get("$ref", "").rpartition("/")[2], {})}
+    inner = [paths_of(schema, one, path) for one in part.get("oneOf", ())]
+    if "items" in part and part["items"].keys() & {"$ref", "oneOf"}:
+        inner.append(paths_of(schema, part["items"], f"{path}[]"))
+    inner += [paths_of(schema, one, f"{path}.{name}".lstrip(".")) for name, one in part.get("properties", {}).items()]
+    return set().union(*inner) if inner else {path}
 
 
-def without_test(schema):
-    """What the schema has, and no test has seen arrive in its field."""
-    text = (HERE / "config_test.cpp").read_text(encoding="utf-8")
-    cases = dict(re.findall(r'^TEST_CASE\("([^"]*)"\) \{\n(.*?)^\}', text, re.M | re.S))
-    return set(properties_of(schema)) - {name for case in ARRIVES for name in re.findall(r'"(\S+)":', cases[case])}
+def arrivals(schema):
+    """What is wrong with a table: a property that it lacks, or one that the schema lacks."""
+    known = paths_of(schema, schema) - IN_NO_FIELD
+    for file, table, under in TABLES:
+        text = re.search(table, (HERE.parents[2] / file).read_text(encoding="utf-8"), re.M | re.S)[1]
+        seen = {under + name for name in re.findall(r'^    \{"([^"]+)",', text, re.M)}
+        wanted = {path for path in known if path.startswith(under)}
+        yield from (f"{path}: {file} does not look whether it arrives" for path in sorted(wanted - seen))
+        yield from (f"{path}: is in {file}, and not in the schema" for path in sorted(seen - wanted))
 
 
 def main():
@@ -68,7 +75,7 @@ def main():
         else:
             failures.append(f"bad/{path.name}: its third line says nothing of the schema")
 
-    failures += [f"{name}: no test sees that it arrives" for name in sorted(without_test(schema))]
+    failures += arrivals(schema)
     if len(shipped) < 2 or refused < 50:
         failures.append("too few samples were found")
     for failure in failures:

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# Shows that the parts of mutants.py --shard are all of its bugs, each once, and have logs; builds none.
+# SPDX-License-Identifier: MIT
+"""usage: shards_test.py PROJECT BUILD [TEST...]"""
+import contextlib
+import io
+import json
+import pathlib
+import re
+import sys
+import unittest
+import unittest.mock
+
+import mutants
+
+PROJECT, BUILD = map(pathlib.Path, sys.argv[1:3])
+LISTED = json.loads((PROJECT / "tests/simulation/mutants.json").read_text(encoding="utf-8"))
+NAMES = [mutant["name"] for mutant in LISTED]
+
+
+def options(*more):
+    with unittest.mock.patch.object(sys, "argv", ["mutants.py", str(PROJECT), str(BUILD), *more]):
+        return mutants.arguments()
+
+
+def part(shard, *more, of=None):
+    return [m["name"] for m in mutants.are_chosen(of or LISTED, options("--shard", shard, *more))]
+
+
+class Shards(unittest.TestCase):
+    def test_the_parts_are_all_bugs_each_once(self):
+        for parts in (1, 2, 5, 7):
+            shares = [part(f"{i}/{parts}") for i in range(1, parts + 1)]
+            self.assertEqual(sorted(sum(shares, [])), sorted(NAMES))
+            self.assertLessEqual(max(map(len, shares)) - min(map(len, shares)), 1)
+            for share in shares:
+                self.assertEqual(share, [name for name in NAMES if name in share])
+
+    def test_a_part_stays_where_the_list_has_another_order(self):
+        self.assertEqual(set(part("2/5", of=LISTED[::-1])), set(part("2/5")))
+
+    def test_a_part_of_those_that_are_named(self):
+        named = [name for name in NAMES if "token" in name]
+        self.assertGreater(len(named), 2)
+        self.assertEqual(sorted(part("1/2", "--only", "token") + part("2/2", "--only", "token")), sorted(named))
+
+    def test_what_is_no_part_is_refused(self):
+        for wrong in ("0/5", "6/5", "1", "/", "a/b", "-1/5", "1/0"):
+            with self.subTest(wrong), contextlib.redirect_stderr(io.StringIO()) as said:
+                self.assertRaises(SystemExit, options, f"--shard={wrong}")
+                self.assertIn("is no part", said.getvalue())
+
+    def test_the_log_has_a_line_for_each_bug(self):
+        verdicts = {"NOT CAUGHT by 5 seeds": False, "seed 7, exclusion": True}
+        # The clean program is built, and each bug; what finds it is said here.
+        with unittest.mock.patch.multiple(
+                mutants, build=lambda *_: BUILD / "program", run_test=lambda *_: 0,
+                judge=unittest.mock.Mock(side_effect=[*verdicts.items(), mutants.BuildFailed("why\nthere")])), \
+                unittest.mock.patch.object(sys, "argv", ["mutants.py", str(PROJECT), str(BUILD), "--shard", "1/70",
+                                                         "--sample", "3", "--clean", "clean"]), \
+                contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual(mutants.main(), 2)
+        lines = [line.split("\t") for line in (BUILD / "shard-1-of-70.log").read_text().splitlines()]
+        self.assertEqual([verdict for _, verdict, _ in lines], [*verdicts, "DOES NOT BUILD"])
+        self.assertTrue(all(name in part("1/70") and re.fullmatch(r"\d+", seconds) for name, _, seconds in lines))
+        self.assertTrue(said.getvalue().endswith("1 of 3 caught\n"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
