@@ -1,7 +1,7 @@
 # How this project compiles its own files: warnings and sanitizers; knows no target's sources.
 # SPDX-License-Identifier: MIT
 
-# Warnings as a private requirement, so that nobody who links the library inherits them. Conversions
+# Warnings as a private requirement, so that users of the library inherit none. Conversions
 # between signed and unsigned are left out: clang counts them among -Wconversion, g++ does not. Only
 # g++ can look for shadows of local names alone: those of a file's are no mistake.
 add_library(redlock_warnings INTERFACE)

@@ -61,7 +61,7 @@ install(FILES "${redlock_generated}/redlock-config.cmake"
               "${redlock_generated}/redlock-config-version.cmake"
         DESTINATION "${redlock_package_dir}")
 
-# The prefix is told from where the file lies, so that an installed tree can be moved.
+# The prefix follows from where the file lies, so that an installed tree can be moved.
 file(RELATIVE_PATH redlock_pc_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" redlock_pc_prefix "${redlock_pc_prefix}")
 configure_file(cmake/redlock.pc.in "${redlock_generated}/redlock.pc" @ONLY)

@@ -67,5 +67,5 @@ int main(int argc, char** argv) {
     const bool all = names("/nodes/0") && names("/nodes/1/prot") && names("/node_timeout_ms");
     const bool secret_kept = std::none_of(mistakes.begin(), mistakes.end(), tells_the_secret);
     return example::check(all && secret_kept,
-                          "every mistake is told at once with its place, and no secret");
+                          "every mistake is named at once with its place, and no secret");
 }

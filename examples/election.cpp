@@ -54,7 +54,7 @@ void wait_for_stop(const std::stop_token& stop) {
     stopped.wait(lock, stop, [] { return false; });
 }
 
-// What a service does: leads when it is its turn, until it is asked to end.
+// What a service does: leads when it is its turn, until a signal ends it.
 void serve(const redlock::client_options& options, const std::string& journal) {
     redlock::blocking_client client(options);
     redlock::election election(client, "example:leader", {.ttl = ttl});

@@ -44,7 +44,7 @@
 --   leave_slot VALUE SLOT K FENCE ID TICKET LIFE KEEP NOTE LONG
 --          the same for one of K slots: shared/slot_requests.lua. K is a number, or "5/60000":
 --          nobody gives the slot back, and the 5 of them stay taken for 60,000 ms; or "5/60000@17":
---          the number was set at the instant 17, and who names an earlier one, or none, goes by it
+--          the number was set at the instant 17; a caller with an earlier one, or none, goes by it
 --   name_slot VALUE TTL FENCE SLOT K
 --          takes nothing; what K says counts for TTL ms
 --   acquire_slots M VALUE TTL FENCE SLOTS K, await_slots, extend_slots, ...

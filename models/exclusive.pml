@@ -15,7 +15,7 @@
  * client draws any, since clocks differ; a fence key that is missing counts as all numbers drawn before
  * the loss (TIME - A does).
  *
- * Left out: real time, clocks that step, the queue and waiting, who may write a record (the
+ * Left out: real time, clocks that step, the queue and waiting, writers of a record (the
  * handshake), list changes, other kinds of lock, more than one loss within a
  * quarantine, more than one late command at a time.
  *

@@ -10,7 +10,7 @@
  * Every event is atomic at one node: an operator's promise, close, second look, write; a program's
  * handshake and vote together (the epoch, which each command names, makes that true); a follower's
  * change of a record; a record made for an empty node, after a look at all other nodes or all but one.
- * An operator may stop for ever or go on at any later time. A program may start, and connect, between
+ * An operator may stop without end or go on at any later time. A program may start, and connect, between
  * any two of these.
  *
  * A program without the restart guard (UNGUARDED) reads a record when it connects, and at no later
@@ -622,7 +622,7 @@ inline close(o, n) {
 #else
 #define UNCHANGED(o, n) (number[n] == op_number[o] && set[n] == op_old[o])
 #endif
-/* All nodes that it asked have answered, and each node of the list that stands has a record of it. */
+/* Every node queried has answered, and each node of the list that stands has a record of it. */
 #ifdef TRAP_empty_node_of_the_new_list_left
 #define HAS_RECORD(n) (!IN(n, op_value[o]) || state[n] == EMPTY || set[n] == op_value[o])
 #else

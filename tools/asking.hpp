@@ -94,7 +94,7 @@ public:
         return got;
     }
 
-    /// After a grant: waits until every node has answered what was asked of it, so that each that
+    /// After a grant: waits until every node has answered its requests, so that each that
     /// can keeps the key. A lease on a bare quorum ends with the first node that fails. A node
     /// that hangs costs half a second, or a quarter of the lease's time where that is less.
     void wait_for_all(const lease& of);

@@ -249,7 +249,7 @@ void child::become(char* const* arguments, char* const* variables, pid_t parent,
     ::setpgid(0, 0);
     if (foreground) screen_->hand_to(::getpid());
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(own_failure);  // it died before it could be asked for
+    if (::getppid() != parent) ::_exit(own_failure);  // it died before the call above
     char byte = 0;
     ::close(permission_[1]);
     if (::read(permission_[0], &byte, 1) != 1) ::_exit(own_failure);

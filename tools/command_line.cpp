@@ -141,7 +141,7 @@ no lock is granted from then until init is run again.
 
 Where the clocks of all nodes went back, fences go on above those drawn before. With
 --lower-fences they follow the clocks again: later holders have lower fences than earlier
-ones, and a store that remembers one of before refuses them.
+ones, and a store that remembers an earlier one refuses them.
 
 Exit status: 0; 121 if fewer than a quorum of nodes took it; 125 on failure.)";
 

@@ -53,7 +53,7 @@ struct release_request : node_request {
     std::vector<std::string> resources;
 };
 
-/// Each returns the exit status. None writes the token anywhere but to where it was asked for.
+/// Each returns the exit status. None writes the token to any place but the requested one.
 int acquire(const acquire_request& request, const inherited_signals& given);
 int extend(const extend_request& request);
 int release(const release_request& request);

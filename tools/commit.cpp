@@ -104,7 +104,7 @@ std::string report_to_text(const commit_report& report) {
     return out;
 }
 
-// What the operator is to know where the list that was asked for does not stand.
+// What the operator is to know where the requested list does not stand.
 int explain_refusal(const commit_report& report) {
     const std::string more = report.detail.empty() ? "" : ": " + shown(report.detail);
     if (report.error == errc::invalid_argument) {

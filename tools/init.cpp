@@ -47,7 +47,8 @@ std::string found_on(const client_options& client) {
         });
     if (const int status = by.end(success); status != success) throw ending{status};
     std::string out = failure ? "" : of_others(reports);
-    if (ec) return out + "What is held there can't be told: " + ec.message() + ".\n";
+    if (ec) return out + "What is held there is not known: " + ec.message() + ".
+";
     if (names.empty()) return out;
     out += "Held there, or kept, is ";
     for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
@@ -63,8 +64,8 @@ void ask(const client_options& client, bool lowers_fences) {
                 "This declares that no program holds a lock on " + names_of(client) +
                 ",\nnot even one that ran before the nodes last started. If one does, a second "
                 "holder gets in." +
-                (lowers_fences ? "\nFences are lower from then on: a store that remembers a fence "
-                                 "of before refuses the\nholders that follow, until it forgets it."
+                (lowers_fences ? "\nFences are lower from then on: a store that remembers a higher "
+                                 "one refuses the\nholders that follow, until it forgets it."
                                : ""));
 }
 

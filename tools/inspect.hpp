@@ -24,7 +24,7 @@ std::optional<slot_name> as_slot(const std::string& name);
 /// The slot of the resource, where it is held.
 const slot_state* find_slot(const resource_state& of, std::uint16_t number);
 
-/// Who has it, if it is held: "held by ...", or "shared by ..." and some of the readers; with their
+/// Its holder, if any: "held by ...", or "shared by ..." and some of the readers; with their
 /// notes.
 std::string holders(const resource_state& state);
 /// If it is kept: "kept until ..., released by ..."; the time by this machine's clock.

@@ -1,4 +1,4 @@
-// `redlock list` and `redlock watch`: who holds what.
+// `redlock list` and `redlock watch`: the holders of resources.
 // SPDX-License-Identifier: MIT
 #include "tools/commands.hpp"
 
@@ -33,7 +33,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::size_t at_once = 32;  // resources that are asked about
+constexpr std::size_t at_once = 32;  // resources that are queried
 
 bool is_in_the_way(const resource_state& state) {
     return state.held || state.kept || !state.slots.empty();
@@ -52,7 +52,7 @@ std::string_view state_of(const resource_state& state) {
     return is_in_the_way(state) ? "taken" : "free";
 }
 
-// Who has it, in words.
+// The holder, in words.
 std::string holder_of(const resource_state& state) {
     if (!state.decided) return "unknown: too few nodes answered";
     std::string out = state.held ? holders(state) : "";

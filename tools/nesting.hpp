@@ -13,8 +13,8 @@
 
 namespace redlock::tool {
 
-/// A lock of a `redlock run` that this process was started by, as the environment names it. Who
-/// wrote that is not known: what counts is whether the nodes say that this owner holds it.
+/// A lock of a `redlock run` that this process was started by, as the environment names it. The
+/// writer is not known: what counts is whether the nodes say that this owner holds it.
 struct held_lock {
     std::string resource{};
     std::string owner{};  ///< The whole owner value.

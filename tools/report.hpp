@@ -65,7 +65,7 @@ bool print(std::string_view text);
 /// `condition` given. `what`: what will happen.
 void confirm(const std::string& command, const std::string& condition, const std::string& what);
 
-enum class readers { owner, all };  ///< Who may read it; `all` as far as the umask allows.
+enum class readers { owner, all };  ///< Which users may read it; `all` as far as the umask allows.
 
 /// A program that opens the file sees the old text or the new one, never a part. A device, a pipe
 /// and a symbolic link are not replaced. Returns what failed; empty where nothing did.

@@ -140,7 +140,7 @@ std::optional<int> run_under_outer_lock(const run_request& request, const config
         case footing::kind::deadlock:
             fail("'" + whole.under.resource +
                  "' is shared by the redlock run around this one, which would wait for itself "
-                 "if it asked for it alone: give this one --shared, too, or leave out --shared "
+                 "if it took it alone: give this one --shared, too, or leave out --shared "
                  "of the outer one");
         case footing::kind::crowded:
             fail("the redlock run around this one has slots of '" + whole.under.resource +

@@ -1,4 +1,4 @@
-// How often the calling thread has asked for memory; knows nothing of who asked.
+// How often the calling thread has allocated memory; knows nothing of what for.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -1,4 +1,4 @@
-// One who acquires and releases by callbacks.
+// A worker that acquires and releases by callbacks.
 // SPDX-License-Identifier: MIT
 #include "callbacks.hpp"
 
@@ -6,7 +6,7 @@
 
 namespace bench {
 
-/// Of both operations: told apart by what they complete with.
+/// Of both operations, which differ in what they complete with.
 class callback_worker::handler {
 public:
     using allocator_type = handler_allocator<void>;

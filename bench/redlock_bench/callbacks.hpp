@@ -1,4 +1,4 @@
-// One who acquires and releases by callbacks that need no memory; knows no server.
+// A worker that acquires and releases by callbacks that need no memory; knows no server.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace bench {
 
-/// Memory for the few handlers that one worker has under way at once. What does not fit is asked
-/// for where everybody asks, and so counts.
+/// Memory for the few handlers that one worker has under way at once. What does not fit is
+/// allocated as everywhere, and so counts.
 class handler_memory {
 public:
     void* allocate(std::size_t bytes) {

@@ -38,7 +38,7 @@ using finish_line = asio::experimental::channel<void(boost::system::error_code)>
 constexpr std::size_t few = 8;
 constexpr const char* this_program = "/proc/self/exe";
 
-/// Who contends: a name, and a command without the resource and the ports, which follow.
+/// A kind of contender: a name, and a command without the resource and the ports, which follow.
 struct party {
     std::string by;
     std::string mode;
@@ -192,7 +192,7 @@ void print(const setting& on, const party& whose, std::size_t workers, std::size
         .print();
 }
 
-// What another program does to its lock it is told; that ours admits two is an error.
+// That another program's lock admits two is a figure; that ours does is an error.
 void check_exclusion(const party& whose) {
     if (sum(whose.blocks, &contest_figures::overlaps) == 0) return;
     throw std::runtime_error(whose.by + ": two held one resource at once, or a fence did not rise");

@@ -1,4 +1,4 @@
-// One who contends for a resource, as a coroutine and as a process.
+// A worker that contends for a resource, as a coroutine and as a process.
 // SPDX-License-Identifier: MIT
 #include "contender.hpp"
 

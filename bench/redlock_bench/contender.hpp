@@ -1,4 +1,4 @@
-// One who contends for a resource, as a coroutine and as a process; knows no servers' processes.
+// A contender for a resource, as a coroutine and as a process; knows no servers' processes.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,7 +19,7 @@ boost::asio::awaitable<void> contend(redlock::client& client, std::string resour
                                      std::size_t worker, contest& into);
 
 /// The whole of a process that contends: `redlock_bench contend fenced|plain RESOURCE PORT...`. How
-/// it talks with whoever started it: see `contest_of_processes`. The status of the process.
+/// it talks with its parent process: see `contest_of_processes`. The status of the process.
 int contend_as_process(int argc, char** argv);
 
 }  // namespace bench

@@ -65,7 +65,7 @@ private:
     std::vector<std::unique_ptr<redlock::client>> all_{};
 };
 
-/// Who is granted the lock gives it back and waits again, so many times in all.
+/// A waiter that is granted the lock releases it and waits again, so often in all.
 struct relay {
     std::size_t turns = 0;
     std::vector<double> after_us{};

@@ -229,7 +229,7 @@ std::size_t yes_counter::feed(std::string_view bytes) {
         const bool good = column_ == 0   ? c == '+' || c == ':'
                           : column_ == 1 ? c == 'O' || c == '1'
                                          : true;
-        if (!good) throw std::runtime_error("a node refused what it was asked");
+        if (!good) throw std::runtime_error("a node refused a command");
         ++column_;
         if (c != '\n') continue;
         column_ = 0;

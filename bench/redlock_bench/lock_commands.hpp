@@ -1,5 +1,5 @@
 // The two commands of a lock cycle on one node, ready to be sent, also as the library sends them;
-// knows neither how the library forms them nor who measures.
+// knows neither how the library forms them nor what is measured.
 // SPDX-License-Identifier: MIT
 #pragma once
 

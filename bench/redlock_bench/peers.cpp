@@ -41,7 +41,7 @@ measured measure_peer(const setting& on, const cycle_peer& peer, std::size_t wor
     return got;
 }
 
-/// Who takes turns, and what came of each round.
+/// A program that takes turns, and what came of each round.
 struct party {
     const cycle_peer* peer = nullptr;  // none: the library
     measured sum{};

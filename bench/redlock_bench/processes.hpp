@@ -17,7 +17,7 @@ namespace bench {
 ///
 ///     it says   ready                                  connected; nothing is taken yet
 ///     it reads  go BEGIN END                           the window
-///     it says   turn FENCE ASKED GRANTED RELEASED      any number of them, after the end
+///     it says   turn FENCE BEGUN GRANTED RELEASED      any number of them, after the end
 ///               done CPU_IN_US FAILURES                then it may go
 contest contest_of_processes(const std::vector<std::string>& command, std::size_t processes,
                              std::chrono::milliseconds duration);

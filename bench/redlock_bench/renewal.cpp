@@ -31,10 +31,10 @@ using namespace std::chrono_literals;
 constexpr auto as_tuple = asio::as_tuple(asio::use_awaitable);
 using finish_line = asio::experimental::channel<void(boost::system::error_code)>;
 
-// So many are asked for at once; all of them together would only wait in line for each other.
+// So many are acquired at once; all of them together would only wait in line for each other.
 constexpr std::size_t takers = 64;
 
-/// Leases, and how many more were asked for and not granted: with very many, renewals and acquires
+/// Leases, and how many more acquires were not granted: with very many, renewals and acquires
 /// hinder each other.
 struct taken {
     std::vector<redlock::lease> leases{};

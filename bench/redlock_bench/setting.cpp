@@ -20,7 +20,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// The time-outs that a user gets who says nothing: what a fault costs depends on them.
+// The time-outs of a user that sets none: what a fault costs depends on them.
 redlock::client_options default_options(redlock::testing::cluster& servers, bool fencing,
                                         transport by,
                                         const redlock::testing::certificates* papers,

@@ -138,7 +138,7 @@ struct workload {
     std::size_t workers = 1;
     std::chrono::milliseconds duration{0};
     style by = style::coroutines;
-    /// Who does it, a worker each in turns; empty: the setting's client. Coroutines alone.
+    /// The clients of the workers, in turns; empty: the setting's client. Coroutines alone.
     std::vector<redlock::client*> among{};
     // Where times are wanted, of coroutines alone:
     std::vector<double>* times_us = nullptr;          ///< Of each cycle.

@@ -1,4 +1,4 @@
-// Who held one resource when, and the figures that follow from it.
+// Which worker held one resource when, and the figures that follow from it.
 // SPDX-License-Identifier: MIT
 #include "turns.hpp"
 
@@ -26,7 +26,7 @@ double fairness_of(const std::vector<double>& shares) {
     return sum * sum / (static_cast<double>(shares.size()) * squares);
 }
 
-// Whoever follows in the order of fences, or of grants where there are none, comes later.
+// The turn that follows in the order of fences, or of grants without fences, is the later.
 bool overlap(const turn& before, const turn& after) {
     const bool fenced = before.fence != 0 || after.fence != 0;
     return after.granted_ns < before.released_ns || (fenced && after.fence <= before.fence);

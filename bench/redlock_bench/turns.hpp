@@ -1,4 +1,4 @@
-// Who held one resource when, and the figures that follow from it; knows no client and no process.
+// Which worker held one resource when, and the figures of that; knows no client and no process.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,16 +15,16 @@ struct turn {
     std::uint64_t fence = 0;  ///< 0: the lock has none.
     std::int64_t asked_ns = 0;
     std::int64_t granted_ns = 0;
-    std::int64_t released_ns = 0;  ///< Just before the release was asked for.
+    std::int64_t released_ns = 0;  ///< Just before the release began.
 };
 
-/// From when until when the workers ask: who waits at the end still gets the turn.
+/// From when until when the workers ask: a worker that waits at the end still gets its turn.
 struct window {
     std::int64_t begin_ns = 0;
     std::int64_t end_ns = 0;
 };
 
-/// What workers who contend for one resource did in one window.
+/// What workers that contend for one resource did in one window.
 struct contest {
     window when;
     std::size_t workers = 0;
@@ -47,7 +47,7 @@ struct contest_figures {
     double wait_p99_over_ideal = 0;  ///< Ideal: each other worker has one turn.
     double cpu_us_per_turn = 0;
     double held_p50_us = 0;
-    double next_grant_p50_us = 0;  ///< From a release to the grant that follows, whoever gets it.
+    double next_grant_p50_us = 0;  ///< From a release to the grant that follows, of any worker.
     double handover_p50_us = 0;    ///< The same, where it is another worker.
     double handover_p99_us = 0;
     double changes_of_holder_per_s = 0;

@@ -42,7 +42,7 @@ double seconds_since(steady::time_point then) {
 
 std::string name_of(std::size_t i) { return "waiting:" + std::to_string(i); }
 
-/// On every node, by somebody who tells nobody.
+/// Runs on every node, and publishes nothing.
 void on_every_node(setting& on, std::size_t count, const char* script) {
     for (std::size_t node = 0; node < on.size(); ++node) {
         redlock::testing::direct at(on.server(node).port(), {}, 1min);

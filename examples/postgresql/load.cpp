@@ -50,7 +50,7 @@ void check_stock(database& in, const std::string& item, std::int64_t at_first,
     }
 }
 
-/// Buys until nothing is left or it is told that it is enough.
+/// Buys until nothing is left or the caller stops it.
 class buyers {
 public:
     buyers(const way& by, redlock::blocking_client& locks, const std::string& item,

@@ -19,7 +19,7 @@ enum class outcome {
     sold_out,
 };
 
-/// Who buys what, with a connection of its own.
+/// A buyer and what it buys, with a connection of its own.
 struct buyer {
     std::string name;
     std::string item;

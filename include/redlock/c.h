@@ -137,7 +137,7 @@ REDLOCK_C_EXPORT int redlock_extend(redlock_lease* lease, int64_t ttl_ms);
 /* Turns a lease that is held alone into a reader's, without a moment in which nobody holds the
  * resource; there is no way back. From this call on it promises no more than a reader's does,
  * whatever the outcome. Not for leases of several resources or of a slot, that were adopted, or
- * whose token was asked for.
+ * whose token was requested.
  *
  * Errors: as redlock_extend. */
 REDLOCK_C_EXPORT int redlock_downgrade(redlock_lease* lease);

@@ -29,7 +29,7 @@ REDLOCK_C_EXPORT void redlock_cancel_free(redlock_cancel* cancel);
  * redlock_pending_cancel; after an error null. A lease that it was granted belongs to it until it
  * is taken, and is renewed meanwhile.
  * Errors: REDLOCK_INVALID_ARGUMENT: what can't be read in the arguments. All else, also a closed
- * client, is told by redlock_pending_take. */
+ * client, is returned by redlock_pending_take. */
 REDLOCK_C_EXPORT int redlock_begin_acquire(redlock_client* client, const char* resource,
                                            const redlock_options* options,
                                            redlock_pending** out);

@@ -125,7 +125,7 @@ local function slots_of(key)
     return sorted(taken)
 end
 
--- Few resources have slots: the server is asked once whether any of these has.
+-- Few resources have slots: one command finds out whether any of these has.
 local sets = {}
 for i = 4, #ARGV do
     sets[i - 3] = companion(ARGV[i], 'slots')

@@ -56,7 +56,7 @@ class Lease(Single):
         # The library writes the lease here: no signal can come between the two.
         self._handle = c_void_p()
         self._client = client
-        # The first is of the handle, and never held while a node is asked. The second is of calls that
+        # The first is of the handle, and never held during a call to a node. The second is of calls that
         # ask nodes, which the end of the lease waits for. A child process touches neither: a thread that
         # it does not have may hold them.
         self._gate = threading.Lock()

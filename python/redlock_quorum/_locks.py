@@ -29,7 +29,7 @@ os.register_at_fork(after_in_child=_begin_again)
 
 
 class Stack:
-    """The leases of one lock object, with who acquired each: a thread or a task, itself, since numbers of
+    """The leases of one lock object, with the holder of each: a thread or a task, itself, since numbers of
     threads are used again."""
 
     def __init__(self) -> None:

@@ -79,8 +79,8 @@ os.register_at_fork(after_in_child=_begin_again)
 
 
 async def _in_thread(call: Callable[[], Any]) -> Any:
-    """A call that is short, and goes on to its end where the task is cancelled meanwhile: then nobody is
-    told how it ended."""
+    """A call that is short, and goes on to its end where the task is cancelled meanwhile: then nothing
+    reports how it ended."""
     loop = asyncio.get_running_loop()
     outcome: "asyncio.Future[Tuple[Any, Optional[BaseException]]]" = loop.create_future()
 

@@ -166,8 +166,8 @@ objection node_reports::object(std::size_t node, time_point now) const {
     } else if (lacks_quorum(node, now)) {
         o.lacks_quorum = true;
         o.why.error = errc::no_quorum;
-        o.why.detail = "no quorum of nodes answers, so the time of the cluster is not known, and "
-                       "whether this node may vote can't be told";
+        o.why.detail = "no quorum of nodes answers, so the time of the cluster is unknown, and "
+                       "whether this node may vote is not known";
     } else {
         o.why.answer = vote::quarantine;
         o.why.error = errc::in_quarantine;

@@ -13,8 +13,7 @@
 namespace redlock::detail {
 
 using namespace std::chrono_literals;
-/// The query when some of the sleeping waiters may have their keys: one command per node, for
-/// many.
+/// The query when some of the sleeping waiters may have their keys: one command per node, for many.
 class remote_queue::question final : public call {
 public:
     /// `enters`: the nodes enter them in their queues.

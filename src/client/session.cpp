@@ -226,7 +226,7 @@ void session::probe_owed(time_point now) {
 void session::on_reply(const resp::reply& reply, time_point now) {
     if (pipeline_.size() <= unwritten_) {
         return give_up(
-            {vote::unreachable, errc::protocol_error, "a reply to nothing that was asked"}, true,
+            {vote::unreachable, errc::protocol_error, "a reply that answers no command"}, true,
             now);
     }
     // The login is no longer worth anything: the next connection has one of its own.

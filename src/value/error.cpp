@@ -112,7 +112,7 @@ public:
         switch (static_cast<condition>(value)) {
             case condition::retryable: return "the same call may succeed later";
             case condition::ownership: return "the lock is not, or no longer, held";
-            case condition::unreachable: return "nodes could not be asked";
+            case condition::unreachable: return "nodes did not answer";
             case condition::configuration:
                 return "an operator must fix the configuration or the nodes";
         }

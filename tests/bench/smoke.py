@@ -64,8 +64,8 @@ def check_throughput(lines):
               f"the ceiling has other commands: {line}")
         check(line["raw_cycles_per_s"] > 0 and (line["rate_over_raw"] > 0 or line["failures"] > 0),
               f"no ceiling: {line}")
-        # None once warm, but for the loop's own: who works alone pays for each turn of it. And who
-        # was refused leaves what he allocated to the others' cycles. Where a stall left few cycles,
+        # None once warm, but for the loop's own: a lone worker pays for each turn of it. And a
+        # refused one leaves what it allocated to the others' cycles. Where a stall left few cycles,
         # what each block costs once weighs too much: these are of the callbacks, for both lines.
         most = 4 if line["workers"] == 16 else 20
         if counted.get(setting_of(line), 0) >= 50:
@@ -153,7 +153,7 @@ def check_contended(lines):
           [(5, "fenced", "redlock", 1), (5, "fenced", "redlock", 8)],
           "one process and eight contend, on five nodes")
     for line in contests:
-        # Whoever asks before the end gets a turn, and everybody asks.
+        # A worker that begins to wait before the end gets a turn, and every worker does.
         check(line["turns"] + line["failures"] >= line["workers"] == 8, f"not all tried: {line}")
         check(line["turns"] > 0, f"nobody had a turn: {line}")
         check(line["overlaps"] == 0, f"two held at once: {line}")

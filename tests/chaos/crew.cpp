@@ -26,7 +26,7 @@ pid_t fork_worker(const std::vector<std::string>& words) {
     std::vector<char*> argv;
     for (auto& word : all) argv.push_back(word.data());
     argv.push_back(nullptr);
-    // What it is told before it can listen waits for it.
+    // Signals that arrive before it can listen wait for it.
     sigset_t told;
     sigset_t before;
     ::sigemptyset(&told);
@@ -98,7 +98,7 @@ void crew::read() {
     }
 }
 
-// A worker ends when it is told to, not otherwise.
+// A worker ends by a signal, not otherwise.
 void crew::expect_alive(member& m) {
     int status = 0;
     if (m.pid <= 0 || ::waitpid(m.pid, &status, WNOHANG) != m.pid) return;
@@ -194,7 +194,7 @@ void crew::end(milliseconds limit) {
             if (!has_ended) std::this_thread::sleep_for(5ms);
         }
         if (!has_ended) {
-            judge_.report({m.name + " did not end when it was told to", {}, clock::now()});
+            judge_.report({m.name + " did not end by SIGTERM", {}, clock::now()});
         } else if (status != 0) {
             judge_.report({m.name + " failed at its end, status " + std::to_string(status),
                            {},

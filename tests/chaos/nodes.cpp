@@ -1,4 +1,4 @@
-// Kills, freezes, empties, starves and demotes servers, so many at a time as it is told.
+// Kills, freezes, empties, starves and demotes servers, so many at a time as its caller says.
 // SPDX-License-Identifier: MIT
 #include "nodes.hpp"
 

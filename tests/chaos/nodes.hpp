@@ -20,7 +20,7 @@ namespace redlock::chaos {
 enum class fault : std::uint8_t {
     none,
     kill,      ///< And start again with the data that was on disk.
-    snapshot,  ///< Kill and start again with data of before: only those without a log.
+    snapshot,  ///< Kill and start again with earlier data: only those without a log.
     empty,     ///< Kill and start again without data.
     freeze,    ///< SIGSTOP.
     flush,     ///< FLUSHALL.
@@ -53,7 +53,7 @@ struct found_key {
 };
 
 /// A node is impaired from a fault until it answers again and, if it may have lost data, until its
-/// quarantine is over. Of the five, two are at most, unless more is asked for.
+/// quarantine is over. Of the five, at most two are, unless the caller wants more.
 class nodes {
 public:
     nodes(std::uint64_t seed, std::chrono::milliseconds ttl_max,

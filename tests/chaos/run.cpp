@@ -133,7 +133,7 @@ void chaos_run::work_until(clock::time_point end) {
 }
 
 // All contenders give back what they have while two nodes hear nothing, for longer than a
-// connection is kept. When these wake they find acquires in their buffers; yet of whoever lives
+// connection is kept. When these wake they find acquires in their buffers; yet of live programs
 // nothing may stay on any node, long before the ttl could have removed it.
 void chaos_run::rest() {
     log("rest");

@@ -435,7 +435,7 @@ private:
                                                   all.find("never so") != all.npos);
     }
 
-    // What is said of one program that told this.
+    // The verdict on one program that wrote these lines.
     static std::string said(const lines& story) {
         std::string found;
         checker judge([&](const violation& v) { found += v.text; });

@@ -67,7 +67,7 @@ private:
     std::mt19937_64 random_;
 };
 
-// Some have a resource alone, or two at once; some may share it, beside others who want it alone;
+// Some have a resource alone, or two at once; some may share it, beside others that want it alone;
 // some want one of its slots, of which not all name the same number.
 void draw_resource(dice& random, const std::string& prefix, plan& p) {
     const int number = random.between(0, 1);
@@ -170,7 +170,7 @@ private:
     asio::awaitable<void> pause(milliseconds time);
     /// Whether the lease is trusted now; if so the section is known to reach to this instant.
     bool look(entry& section, const lease& held);
-    /// What the history has of a lease; `asked`: when the client was asked for it.
+    /// What the history has of a lease; `asked`: when the acquire began.
     entry section_of(unsigned contender, const plan& p, const lease& held, clock::time_point asked);
     /// What a lease must be whatever befalls the nodes.
     void inspect(const entry& section, const lease& held, milliseconds ttl);
@@ -190,7 +190,7 @@ private:
     std::vector<node_options> nodes_;
     asio::signal_set signals_;
     std::uint64_t sections_ = 0;
-    unsigned calm_ = 0;  // how often it was told to rest
+    unsigned calm_ = 0;  // how many signals had it rest
     bool is_calm_ = false;
     bool is_ending_ = false;
     unsigned resting_ = 0;
@@ -246,7 +246,7 @@ int worker::run() {
     await_signal();
     sigset_t all;
     ::sigfillset(&all);
-    ::sigprocmask(SIG_UNBLOCK, &all, nullptr);  // who started us held them back until now
+    ::sigprocmask(SIG_UNBLOCK, &all, nullptr);  // our parent held them back until now
     for (unsigned c = 0; c < options_.contenders; ++c) {
         ++contending_;
         asio::co_spawn(context_, contend(c), [this](const std::exception_ptr& failure) {
@@ -415,7 +415,7 @@ asio::awaitable<void> worker::expect_told(const entry& section, const lease& hel
         if (held.lost_token().stop_requested()) co_return;
         co_await pause(1ms);
     }
-    write(section, entry::kind::broken, "a loss that nobody was told of");
+    write(section, entry::kind::broken, "a loss that nothing reported");
 }
 
 asio::awaitable<void> worker::hold(entry& section, lease& held, const plan& p) {

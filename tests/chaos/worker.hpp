@@ -10,7 +10,7 @@
 
 namespace redlock::chaos {
 
-/// What a worker is told on its command line.
+/// What the command line of a worker says.
 struct worker_options {
     std::string name;  ///< Also the client's: it stands in every key.
     std::filesystem::path history;

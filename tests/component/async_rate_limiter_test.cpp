@@ -1,4 +1,4 @@
-// The asynchronous rate limiter on masters in memory: who is allowed when, and how calls end; knows
+// The asynchronous rate limiter on masters in memory: grants, refusals, and how calls end; knows
 // no internals.
 // SPDX-License-Identifier: MIT
 #include "component/support/program.hpp"
@@ -362,7 +362,7 @@ TEST_CASE("a crowd that waits ends at once, and asks the nodes nothing more", "[
     both.use_up(*both.of_b);
     std::vector<limit_outcome> all(20'000);
     for (const auto& one : all) both.of_a->async_acquire_for(1h, one.handler());
-    if (GENERATE(false, true)) both.pass(10ms);  // the first has asked, and all rest
+    if (GENERATE(false, true)) both.pass(10ms);  // the first has its answer, and all rest
     SECTION("closed") { both.a.client.close(); }
     SECTION("cancelled") { both.a.client.cancel(); }
     SECTION("cancelled one by one") {

@@ -1,4 +1,4 @@
-// The Redis master in memory passes on what is published to who is subscribed, as long as both
+// The Redis master in memory passes on what is published to its subscribers, as long as both
 // live.
 // SPDX-License-Identifier: MIT
 #include "testing/model.hpp"

@@ -82,7 +82,7 @@ TEST_CASE("a mute quorum fails all acquires within about connect_timeout, a mute
     w.set_mode(1, mode::mute);
     const auto all = acquire_many(w, 1'000, quiet);
     w.run_for(51ms);
-    CHECK(count(all, errc::no_quorum) == 32);  // all that were asked for at once
+    CHECK(count(all, errc::no_quorum) == 32);  // all that were sent at once
     w.run_for(500ms);
     CHECK(count(all, errc::no_quorum) == 1'000);
     // Where only one is, it does not count.
@@ -148,7 +148,7 @@ TEST_CASE("whatever becomes of those inside, the window has room again") {
         REQUIRE(refused->outcome() == errc::invalid_argument);
         w.acquire("taken", quiet);  // contended
         const auto waiter = w.acquire("taken", {.ttl = 60s, .wait = 100ms});
-        w.acquire("taken", quiet);  // behind who waits
+        w.acquire("taken", quiet);  // behind the waiter
         w.acquire(name, quiet);     // granted
         w.run_for(5ms);
         w.cancel(*waiter);

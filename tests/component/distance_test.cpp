@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// As a client has them that was told nothing.
+// As a client has them whose options set nothing.
 client_options usual_options() {
     auto o = fenced_options_for(3);
     o.node_timeout = client_options{}.node_timeout;

@@ -392,7 +392,7 @@ TEST_CASE("an extension that is cancelled between its rounds sends no second one
 
 namespace {
 
-/// As an operator does who deletes keys by hand: the fences stay.
+/// As an operator deletes keys by hand: the fences stay.
 void delete_on(world& w, std::size_t first, std::size_t count) {
     for (std::size_t i = first; i < first + count; ++i) w.nodes[i].remove("r");
 }

@@ -119,7 +119,7 @@ TEST_CASE("it is done after the last reply, not before") {
     const std::string all = (node.password.empty() ? "+OK\r\n" : "+OK\r\n+OK\r\n+OK\r\n") + info() +
                             time_told;
     CHECK(after(h, all) == outcome::more);
-    CHECK(after(h, all + scripts_there) == outcome::done);  // `begin` starts anew
+    CHECK(after(h, all + scripts_there) == outcome::done);  // `begin` starts again
 }
 
 TEST_CASE("each step can fail, with its cause") {

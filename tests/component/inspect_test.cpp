@@ -1,4 +1,4 @@
-// Tests asking the nodes who holds a resource; knows no socket.
+// Tests the question which client holds a resource; knows no socket.
 // SPDX-License-Identifier: MIT
 #include "client/inspect.hpp"
 #include "component/support/world.hpp"

@@ -50,7 +50,7 @@ public:
     int starts = 0;  // of listening
     lines messages;
     std::vector<wire::failure> deaf;
-    std::function<void()> then{};  // runs while the owner is told anything
+    std::function<void()> then{};  // runs in each callback of the owner
     detail::listener listener;
 
     std::vector<fakes::command> sent() {
@@ -469,7 +469,7 @@ TEST_CASE("the owner may close a listener, or open it again, in any notification
         e.then = close;
         e.listener.on_down(reset, e.now);
         CHECK(e.deaf.size() == 1);
-        CHECK(e.drops == 2);  // also the connection that was made anew at once
+        CHECK(e.drops == 2);  // also the new connection, which was made at once
     }
     SECTION("that it is deaf because of an unexpected reply") {
         e.hear("+OK\r\n*0\r\n" + e.greeting() + message("a"));

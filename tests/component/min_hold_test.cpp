@@ -38,7 +38,7 @@ struct keeper {
     }
     time_point expires(std::size_t node) const { return w.nodes[node].keys(w.now).at("r").expires; }
     /// Whether a node keeps the key for min_hold, and no longer than its clock may be wrong by. A
-    /// node that has heard nothing since it voted may keep the key `later` longer, since the holder
+    /// node without a command since its vote may keep the key `later` longer, since the holder
     /// may have been granted the lease that much after this vote.
     bool is_kept_by(std::size_t node, duration later = {}) const {
         if (!w.nodes[node].keys(w.now).contains("r")) return false;

@@ -455,7 +455,7 @@ TEST_CASE("clients that are connected learn of a longer quarantine before anythi
         put_record(w, i, words);
     }
     restart_empty(w, 1);
-    w.granted("another");  // whatever is asked
+    w.granted("another");  // whatever the client sends
     w.run_for(3s);
     w.set_mode(2, mode::refuses);
     const auto e = w.granted("r");

@@ -228,7 +228,7 @@ TEST_CASE("a writer behind readers is known to the nodes, and no reader passes i
     w.run_for(1s);
     CHECK_FALSE(writer->is_over());
     CHECK_FALSE(late->is_over());
-    // One that does not wait is told so at once.
+    // One that does not wait is refused at once.
     const auto hasty = w.granted("r", reader);
     CHECK(hasty->outcome() == errc::contended);
     CHECK(hasty->held.votes()[0].answer == vote::queued);
@@ -341,9 +341,9 @@ TEST_CASE("an inspection names the readers that a quorum of nodes knows") {
     REQUIRE(w.run_until_over(*seen));
     CHECK(seen->state.readers.empty());
     CHECK(seen->state.nodes[1].state == key_state::free);
-    CHECK(seen->state.nodes[1].readers.empty());  // what is left over of the set is not told
+    CHECK(seen->state.nodes[1].readers.empty());  // what is left of the set is not shown
     CHECK(seen->state.nodes[2].readers.size() == 2);
-    // Who is dead is not told either, though its entry is there.
+    // A dead reader is not shown either, though its entry is there.
     w.run_for(2s);
     seen = w.inspect("r");
     REQUIRE(w.run_until_over(*seen));

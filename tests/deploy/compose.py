@@ -84,7 +84,7 @@ class Compose(unittest.TestCase):
         self.until(lambda: self.redlock("init", "--yes").returncode == 0, "the nodes take it")
         self.assertEqual(self.redlock("run", "r", "--", "true").returncode, 0)
         self.until(self.is_healthy, self.redlock("doctor").stdout)
-        # Containers that are made anew have the data of the earlier ones: they vote at once.
+        # Containers that are made again have the data of the earlier ones: they vote at once.
         held = subprocess.Popen([os.environ["REDLOCK_TOOL"], "run", "--config", str(self.config), "--ttl", "30s",
                                  "held", "--", "sh", "-c", "read line"], stdin=subprocess.PIPE)
         self.addCleanup(held.kill)

@@ -39,7 +39,7 @@ constexpr auto usage =
        CONNECT_TIMEOUT_MS HISTORY HOST:PORT...|LIST
        redlock_failover_client inside NAME HISTORY SECTION MS
 
-hold   Stands in line for RESOURCE and keeps it, renewed, until it is lost or the program is told to
+hold   Stands in line for RESOURCE and keeps it, renewed, until it is lost or a signal asks it to
        end; then stands in line again.
 watch  Takes RESOURCE, looks which nodes have the key, gives it back, and so on.
 inside Is run by `redlock run`: writes that it runs under the lease, for so long.
@@ -93,7 +93,7 @@ struct orders {
     }
 };
 
-/// When the client told of a loss, and why.
+/// When the client reported a loss, and why.
 struct told_loss {
     clock::time_point at;
     loss why;
@@ -208,7 +208,7 @@ private:
         section.at = clock::now();
         section.valid_until = held.valid_until();
         section.what = entry::kind::trusted;
-        // The clock may have passed it since `held` was asked.
+        // The clock may have passed it since it was read of `held`.
         if (section.at < section.valid_until) history_.write(section);
     }
 

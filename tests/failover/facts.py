@@ -4,7 +4,7 @@ import time
 
 
 # How long something that has to come is waited for, where the machine may be busy with anything
-# else: far longer than it takes. How fast it came is told, never judged.
+# else: far longer than it takes. How fast it came is printed, never judged.
 PATIENCE_S = 120
 
 
@@ -26,7 +26,7 @@ def ms(ns):
 
 
 def wait_for(what, fact, seconds=PATIENCE_S):
-    """Asks until the answer holds, and returns it. `what` is told if that takes too long."""
+    """Asks until the answer holds, and returns it. Fails with `what` if that takes too long."""
     limit = time.monotonic() + seconds
     while True:
         answer = fact()

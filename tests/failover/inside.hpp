@@ -8,7 +8,7 @@
 namespace redlock::failover {
 
 /// Of the words NAME HISTORY SECTION MS: writes as the holder NAME that it runs under the lease of
-/// which `redlock run` told it, for so long or until SIGTERM.
+/// which `redlock run` informs it, for so long or until SIGTERM.
 int run_inside(const std::vector<std::string>& words);
 
 }  // namespace redlock::failover

@@ -19,7 +19,7 @@ def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-# A worker hears nothing before it can listen: what it is told until then waits.
+# A worker can't listen at once: signals that come before it does wait.
 def become_worker():
     die_with_parent()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM})
@@ -132,7 +132,7 @@ class Client(Program):
 
 
 class Command(Program):
-    """One `redlock run` of a command that runs until it is told to end."""
+    """One `redlock run` of a command that runs until a signal ends it."""
 
     FOREVER_MS = 3_600_000
     TTL_MS = 3000  # so that it has to renew while the list changes

@@ -1,4 +1,4 @@
-# Whether the machine lets the masters work just now, asked without the library; knows no fault.
+# Whether the machine lets the masters work just now, by probes without the library; knows no fault.
 # SPDX-License-Identifier: MIT
 import threading
 import time

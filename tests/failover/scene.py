@@ -50,9 +50,9 @@ def leftovers(chaos, histories, killed, found):
 
 
 class Scene:
-    """Two workers contend, `a` holds a lease that `b` waits for, and `watch` looks who votes."""
+    """Two workers contend, `a` holds a lease that `b` waits for, and `watch` looks which nodes vote."""
 
-    # For how long a key may still be there: of who gives it back, and of who left it to run out.
+    # For how long a key may still be there: one given back, and one left to run out.
     return_seconds = 1.5
     ttl_seconds = TTL_MAX_MS / 1000 + 3
 
@@ -111,7 +111,7 @@ class Scene:
     # --- what happens when
 
     def loss_of(self, holder):
-        """What it is told of the lease that it had when the fault began."""
+        """The report on the lease that it had when the fault began."""
         def losses():
             return [e for e in holder.events("lost") if e["at"] > self.begun_at]
         return wait_for(f"{holder.name} is notified of its loss", losses)[0]
@@ -282,7 +282,7 @@ class Scene:
                 for key, value in self.cluster.keys(n)]
 
     def expect_nothing_left(self):
-        """Of who lives, but for what runs out, at once; of the dead when their ttl is over."""
+        """Of programs that live, but for what runs out, at once; of the dead after their ttl."""
         killed = [p.name for p in self.programs if p.is_killed]
 
         def litter():

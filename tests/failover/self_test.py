@@ -1,4 +1,4 @@
-# Plants what the verdict of a scenario has to find: a judge who cannot condemn proves nothing.
+# Plants what the verdict of a scenario has to find: a judge that cannot condemn proves nothing.
 # SPDX-License-Identifier: MIT
 import contextlib
 import io
@@ -70,7 +70,7 @@ class Engine(Cluster):
 
 
 def write_history(folder, name, lines):
-    """Of these lines: (what, section, fence, at, valid until, text), and the time asked at."""
+    """Of these lines: (what, section, fence, at, valid until, text), and when the acquire began."""
     path = os.path.join(folder, f"{name}.history")
     with open(path, "w", encoding="utf-8") as file:
         for what, section, fence, at, until, text, *asked in lines:
@@ -91,7 +91,7 @@ class Story(Dead, Worker):
 
 
 class Holder(Dead, Client):
-    """A holder that wrote these lines, and told these events."""
+    """A holder that wrote these lines, and printed these events."""
 
     def __init__(self, folder, lines=(), events=()):
         self.name, self.is_killed, self.told = "h", False, events
@@ -344,7 +344,7 @@ class Ran(Loop):
 
 
 class Under:
-    """In place of a command under a lease, of which these events were told."""
+    """In place of a command under a lease, of which these events were printed."""
 
     def __init__(self, *kinds, holds=True, slept=0):
         self.kinds, self.holds, self.longest_sleep = kinds, lambda: holds, lambda: slept
@@ -388,7 +388,7 @@ def changes(t, chaos):
             scene.expect_held_through()
         return said_of_a_change(judge, answers=answers)
     t.expect("nothing where the holder keeps its lease", holding(Under("node_up")) == "")
-    t.expect("a holder that was told of a loss", "lost its" in holding(Under("lost")))
+    t.expect("a holder that was notified of a loss", "lost its" in holding(Under("lost")))
     t.expect("an excuse where its machine did not let it run",
              "did not run" in holding(Under("lost", slept=SECOND)))
     t.expect("an excuse where no node answered it", "plain SET" in holding(Under("lost"), False))

@@ -15,7 +15,7 @@
 
 namespace {
 
-/// What the file holds. Whoever writes it while the process runs makes its clock jump.
+/// What the file holds. To write it while the process runs makes its clock jump.
 struct shift {
     std::int64_t offset_us;
     std::int64_t rate_ppm;  ///< So much faster, since `since_us` of the true clock.

@@ -120,7 +120,7 @@ TEST_CASE("a requested stop ends the wait and leaves nothing", "[blocking_client
     SECTION("meanwhile") {
         std::stop_source stop;
         std::jthread stopper([&] {
-            eventually([&] {  // that it waits: it has asked once, or stands in line
+            eventually([&] {  // that it waits: it has tried once, or stands in line
                 return options.fencing ? nodes.ask(0).exists("{r}:queue")
                                        : nodes.ask(0).calls("set") >= 2;
             });

@@ -30,7 +30,7 @@ struct burst_outcomes {
     std::uint64_t retries = 0;
 };
 
-// Each client is a thread. Who gets the lock keeps it until all others have ended.
+// Each client is a thread. The one that gets the lock keeps it until all others end.
 burst_outcomes burst(cluster& nodes, bool fencing, std::size_t clients, int bursts) {
     std::barrier together(static_cast<std::ptrdiff_t>(clients));
     std::atomic<int> winners = 0;

@@ -85,7 +85,7 @@ void print_waits(const turns& all, bool fenced, const char* whose) {
                 waits.size(), at(0.5), at(0.99), at(1));
 }
 
-// Who holds it gives it back at the next turn of the loop; every one once.
+// The holder gives it back at the next turn of the loop; every client once.
 struct crowd {
     explicit crowd(asio::io_context& c) : context(c) {}
     void join(client& user) {
@@ -213,7 +213,7 @@ TEST_CASE("a lock goes round while the subscriptions are cut again and again",
     long long cuts = 0;
     std::vector<direct> ask;
     for (std::size_t i = 0; i < 5; ++i) ask.push_back(nodes.ask(i));
-    // Not for ever: a waiter that is deaf to a quorum stands behind its own entry (see
+    // With a limit: a waiter that is deaf to a quorum stands behind its own entry (see
     // waiting_test), and as long as this goes on it may stay there.
     const auto limit = clock::now() + 10s;
     while (running > 0 && clock::now() < limit) {

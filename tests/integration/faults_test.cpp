@@ -110,7 +110,7 @@ TEST_CASE("any minority of nodes may fail in any way", "[faults]") {
                   auto got = d.acquire("r", {.ttl = 20s});
                   if (got.error()) throw std::runtime_error(text_of(got.value()));
                   if (how.with == fault::hung && i == 0) {
-                      // Who hangs is not waited for.
+                      // No acquire waits for a node that hangs.
                       MUST(got.value().votes()[0].answer == vote::pending);
                   }
                   MUST(d.extend(got.value(), 30s) == error_code{});

@@ -165,7 +165,7 @@ TEST_CASE("a durable node votes as soon as it is back", "[guard][servers]") {
 }
 
 TEST_CASE("a node that restarts in its sleep is found to be another process", "[guard]") {
-    // Nothing was saved, and nothing durable: it has the data only by a snapshot of before.
+    // Nothing was saved, and nothing durable: it has the data only by an earlier snapshot.
     cluster nodes(3);
     settle(nodes, guarded(nodes));
     driver d(guarded(nodes));
@@ -217,7 +217,7 @@ namespace {
 
 // What a failover address does, as Sentinel's clients or a managed service see it: the master dies,
 // and the replica answers at its address without what the master granted last. Returns false where
-// the lease was over before the replica was asked.
+// the lease was over before the replica was queried.
 bool has_a_promoted_replica_in_quarantine(bool is_durable) {
     const server_options each = is_durable ? durable : server_options{};
     cluster nodes({each, each, durable});  // the last one votes at once after its restart

@@ -69,14 +69,14 @@ std::vector<misdeed> wrong_replies() {
         {"READONLY", error("READONLY You can't write against a read only replica.")},
         {"NOAUTH", error("NOAUTH Authentication required.")},
         {"MOVED", error("MOVED 3999 127.0.0.1:6381")},
-        {"NOSCRIPT for ever", error("NOSCRIPT No matching script. Please use EVAL.")},
+        {"NOSCRIPT again and again", error("NOSCRIPT No matching script. Please use EVAL.")},
         {"MISCONF", error("MISCONF Redis is configured to save RDB snapshots")},
         {"BUSY", error("BUSY Redis is busy running a script.")},
         {"an error without a word", error("")},
         {"an error of a megabyte", error(std::string(1'000'000, 'E'))},
         {"an error with control characters", error("ERR \x1b[31m\x07 red")},
-        {"a lost memory for ever", answers("+AMNESIAC\r\n")},
-        {"a lost memory for ever in extensions", answers("+AMNESIAC\r\n")},
+        {"a lost memory again and again", answers("+AMNESIAC\r\n")},
+        {"a lost memory in all extensions", answers("+AMNESIAC\r\n")},
     };
 }
 
@@ -379,7 +379,7 @@ TEST_CASE("a reply to no request ends the connection, and is no vote", "[hostile
 
 TEST_CASE("two replies to one command end the connection", "[hostile]") {
     cluster none(0);
-    // "held", and one more that would grant whatever was asked next.
+    // "held", and one more that would grant the next request.
     const bool fencing = GENERATE(true, false);
     hostile_server odd(to_acquires(fencing, [=](int) {
         return answer{.bytes = held_by(fencing) + granted_by(fencing)};
@@ -427,7 +427,7 @@ TEST_CASE("a node that lies about fences costs a waiter nothing", "[hostile]") {
     CAPTURE(fence);
     hostile_server liar(hostile::answers("*4\r\n:2\r\n:50\r\n$1\r\nx\r\n:" + fence + "\r\n"));
     driver d(with(nodes, {&liar}));
-    // Many, since a lie that comes after the others' answers is not even heard.
+    // Many, since a lie that comes after the others' answers is not even read.
     std::vector<outcome<lease>> waiting(20);
     for (std::size_t i = 0; i < waiting.size(); ++i) {
         const auto resource = "r" + std::to_string(i);
@@ -482,7 +482,7 @@ TEST_CASE("commands to a node that never answers are bounded", "[hostile]") {
     cluster none(0);
     hostile_server mute(hostile::answers_then_silence(""));
     auto options = impatient(with(none, {&mute}));
-    // A node that is silent for ten times as long is given up, and whoever waits to ask it finds it
+    // A node that is silent for ten times as long is given up, and all that wait for it find it
     // unreachable. That must not come before their own time is over, however slowly this runs.
     options.node_timeout = 5s;
     driver d(options, 1);

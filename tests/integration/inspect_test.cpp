@@ -1,4 +1,4 @@
-// Asking who holds a resource, on real servers; knows no internals.
+// The question which client holds a resource, on real servers; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "support/cluster.hpp"
@@ -85,7 +85,7 @@ TEST_CASE("a holder that has no fence is not given that of the lease before it",
 TEST_CASE("inspect shows the cause for nodes that are gone, and is undecided without a quorum",
           "[inspect]") {
     cluster nodes(3);
-    found(nodes);  // else one that stops may have no vote yet, and is not asked
+    found(nodes);  // else one that stops may have no vote yet, and is not queried
     auto options = nodes.options();
     options.node_timeout = 1s;
     driver d(options);

@@ -29,7 +29,7 @@ public:
         user->async_acquire(resource, {.ttl = 20s, .wait = 20s},
                             [this](error_code error, lease got) {
                                 held = std::move(got);
-                                // What was decided before the client went is still told.
+                                // What was decided before the client went is still reported.
                                 if (!error && user) on_granted();
                             });
     }

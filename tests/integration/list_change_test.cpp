@@ -176,7 +176,7 @@ void change_under_load(changing& at, const marks& before, const marks& joint, co
     CHECK(comes_true([&] { return working.granted() > at_commit + 20; }));
     CHECK(held->remaining() > 0ms);
 
-    // A program with the new list alone waits; one with the old list is overlooked for ever.
+    // A program with the new list alone waits; one with the old list is overlooked for good.
     blocking_client fresh(at.list(after, "fresh"));
     auto early_lease = fresh.acquire("r", {.ttl = 1s});
     REQUIRE(early_lease.has_error());
@@ -191,7 +191,7 @@ void change_under_load(changing& at, const marks& before, const marks& joint, co
     working.stop();
     INFO(working.why());
     CHECK(working.refused() == 0);
-    // Who holds it by the joint list keeps the new list's programs out.
+    // A holder by the joint list keeps the new list's programs out.
     CHECK(fresh.acquire("held", {.ttl = 1s}).has_error());
     CHECK(holding.release(std::move(*held)).has_value());
     // One of three nodes may still be in quarantine, and another not have read the release.

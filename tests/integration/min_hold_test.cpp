@@ -183,7 +183,7 @@ struct one_period {
             CHECK((status == 0 || status == 120));
             runs += status == 0 ? 1 : 0;
         }
-        // Nobody asked after the keys may have run out.
+        // No command came after the keys may have run out.
         is_in_time = std::chrono::steady_clock::now() < begun + min_hold;
     }
 

@@ -235,7 +235,7 @@ std::string renew(stage& s, expected e) {
     const auto before = s.d->client().stats().renewals;
     s.d->until([&] { return lost.done() || s.d->client().stats().renewals >= before + 2; });
     if (!lost.done()) return e == expected::failure ? "renewed without a quorum" : "";
-    if (lost.when() > s.held.valid_until() + slack) return "the loss was told late";
+    if (lost.when() > s.held.valid_until() + slack) return "the loss was reported late";
     return e == expected::success ? "lost" : "";
 }
 

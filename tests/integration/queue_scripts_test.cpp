@@ -82,7 +82,7 @@ public:
     }
 };
 
-// What a waiter is told of a key that is free, and before which nobody stands.
+// The answer to a waiter of a key that is free, and before which nobody stands.
 const std::string free_at_once = "{{0 0 }}";
 const std::string their_id = theirs.substr(0, 23);
 
@@ -96,7 +96,7 @@ TEST_CASE("a waiter that is refused is entered, in the order of the tickets", "[
     CHECK(n.acquire(ours, &ann) == "{2 -1 " + theirs + " 0 0}");
     CHECK(n.queue() == "ann:1+2000 bob:1+2000 cid:1+2000");
     n.clock_ms += 500;
-    // What the first had left when it was asked.
+    // What the first had left at that command.
     CHECK(n.acquire(ours, &cid) == "{2 -1 " + theirs + " 0 1500}");
     CHECK(n.queue() == "ann:1+1500 bob:1+1500 cid:1+2000");
     // All stand before one that does not wait.
@@ -284,7 +284,7 @@ TEST_CASE("a release tells the first in the queue, and nobody else", "[scripts]"
     CHECK(a.heard() == "K");
     CHECK(b.heard().empty());
     CHECK(n.queue() == "ann:1+2000 bob:1+2000");
-    // It is free already: nobody is told a second time.
+    // It is free already: no waiter gets a second message.
     CHECK(n.release(ours) == "-1");
     CHECK(a.heard().empty());
 }

@@ -236,7 +236,7 @@ TEST_CASE("where the set of the readers was lost, the fence is the base", "[scri
     CHECK_FALSE(n.exists("K:R"));
     CHECK(n.share(others, 103) == "1");
     CHECK(n.readers() == "C+30000");
-    CHECK(n.set_outlives_key());  // and not for ever
+    CHECK(n.set_outlives_key());  // and does not stay
 }
 
 TEST_CASE("a writer and its key exclude readers, and readers exclude writers", "[scripts]") {

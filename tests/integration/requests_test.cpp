@@ -83,7 +83,7 @@ private:
     direct* of_;
 };
 
-/// One who may do everything but that, until it goes.
+/// A user that may do everything but that, until it goes.
 class limited_user {
 public:
     limited_user(scripted_node& on, const std::string& missing_right) : on_(&on) {
@@ -414,7 +414,7 @@ TEST_CASE("a key that has to be kept stays for so long, and no longer", "[script
     CHECK(n.lives("K", 30s));
     CHECK(n.exists("Q"));
     CHECK(listening.heard().empty());
-    // Who waits, or asks anew, learns for how long: nobody else gets it.
+    // A waiter, or a new request, learns for how long: nobody else gets it.
     const auto said = n.request({as_waiter(to_acquire("K", 106, theirs), ann)});
     CHECK(said.starts_with("{2 "));
     CHECK(n.last().items[1].number > 20'000);

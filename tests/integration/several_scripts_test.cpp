@@ -1,4 +1,4 @@
-// What is asked of a node for several keys at once, rule by rule on a real server; knows nothing of
+// The requests to a node for several keys at once, rule by rule on a real server; knows nothing of
 // clients and quorums.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
@@ -159,7 +159,7 @@ TEST_CASE("a waiter that is refused stands in the queues of all keys", "[scripts
     n.ask(to_acquire("M", first_fence, theirs));
     CHECK(n.take({"L", "M"}, ours, early).starts_with("{2 "));
     for (const std::string key : {"K", "L", "M"}) CHECK(n.waiting(key) == 1);
-    // Whoever comes later gets none of them, though two are free.
+    // A request that comes later gets none of them, though two are free.
     CHECK(n.ask(to_acquire("L", first_fence + 1, strangers)).starts_with("{3 2000 "));
     CHECK(n.ask(as_waiter(to_acquire("K", first_fence + 1, strangers), late))
               .starts_with("{3 2000 "));

@@ -1,4 +1,4 @@
-// What is asked of a node for a slot, rule by rule on a real server; knows nothing of clients and
+// The requests to a node for a slot, rule by rule on a real server; knows nothing of clients and
 // quorums.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
@@ -236,7 +236,7 @@ TEST_CASE("what is noted of slots ends one by one while others go on, and in the
         n.clock_us += 10'000'000;
         CHECK(n.ask(slot_node::of_slot(to_extend("K", n.clock_us, ours, 20'000), 0, 9)) == "1");
     }
-    // The slot and the number of those who go on, and the number that was named 10 s ago.
+    // The slot and the number of the holders that go on, and the number that was named 10 s ago.
     CHECK(n.command({"ZRANGE", "K:S", "0", "-1"}).items.size() == 3);
     CHECK(n.give_back(0, 9, ours) == "1");
     CHECK(n.pttl("K:S") <= 20s);
@@ -553,9 +553,9 @@ TEST_CASE("the number of slots that was set last counts, up and down, and nobody
     REQUIRE(n.was_refused());
     CHECK(n.free() == "01");
     CHECK(n.last().items.at(7).number == 200);
-    take(3, "5/1000@100");  // by a program that has not heard of the last one
+    take(3, "5/1000@100");  // by a program that does not know the last one
     CHECK(n.was_refused());
-    CHECK(take(3, "6/1000@300") == "1");  // by one that has heard of a later one
+    CHECK(take(3, "6/1000@300") == "1");  // by one that knows a later one
     CHECK(take(5, "3/1000") == "1");
     n.clock_us += 101'000'000;
     CHECK(take(8, "9/1000") == "1");

@@ -49,7 +49,7 @@ bool gives_all_back(driver& a, driver& b, cluster& nodes) {
     });
 }
 
-// Processes that each take a slot of "r" and have it until they are told to give it back: this very
+// Processes that each take a slot of "r" and have it until a file ends each of them: this very
 // program, and in it the test case that no other run selects.
 class slot_holders {
 public:
@@ -67,7 +67,7 @@ public:
             std::vector<std::string>{"[slot_holder]"}));
         ::unsetenv(variable);
     }
-    /// In the order in which they came in: who, and which slot it has.
+    /// In the order in which they came in: which process, and which slot it has.
     std::vector<std::pair<std::size_t, unsigned>> granted() const {
         std::vector<std::pair<std::size_t, unsigned>> all;
         std::ifstream file(folder_ / "granted");
@@ -280,7 +280,7 @@ TEST_CASE("where programs name different numbers of slots the smallest counts", 
     CHECK(second.value().slot() < 2);
     auto third = many.acquire("r", one_of(50));
     REQUIRE(third.error() == errc::contended);
-    // It is told so.
+    // The votes say so.
     const auto votes = third.value().votes();
     CHECK(std::any_of(votes.begin(), votes.end(), [](const node_vote& v) {
         return v.detail.find("counts 2 slots") != std::string::npos;

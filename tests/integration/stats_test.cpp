@@ -19,7 +19,7 @@ using namespace redlock::testing;
 
 namespace {
 
-// What three nodes have been asked for their time and their epoch at most, and to note it: every
+// The most requests to three nodes for their time and their epoch, and to note it: every
 // five seconds.
 std::uint64_t most_probes(clock::time_point born) {
     return 3 * 3 * static_cast<std::uint64_t>((clock::now() - born) / 5s);
@@ -133,7 +133,7 @@ TEST_CASE("renewals that are due together are one command per node", "[stats]") 
 
 TEST_CASE("the counters tell how acquires ended", "[stats]") {
     cluster nodes(3);
-    found(nodes);  // else one that stops may have no vote yet, and is not asked
+    found(nodes);  // else one that stops may have no vote yet, and is not queried
     driver d(nodes.options());
     auto held = d.acquire("r", {.ttl = 30s});
     REQUIRE(held.value());

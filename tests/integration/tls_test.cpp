@@ -62,7 +62,7 @@ std::string said_of_first(const client_options& options) {
         }
         return !said.empty();
     }));
-    // The others are asked without it.
+    // The others are queried without it.
     const auto again = clock::now();
     auto other = d.acquire("s", {.ttl = 20s});
     REQUIRE(other.error() == error_code{});

@@ -172,7 +172,7 @@ TEST_CASE("a resource is named as it stands, brackets and commas, too", "[tool]"
         CHECK(got.out == std::string(name) + "\nx\n");
     }
     CHECK(run_tool(on(nodes, {"acquire", "[a,b]"})).status == 0);
-    CHECK(nodes.holding("[a,b]") >= 2);  // it ends with the second vote: a third may not be asked
+    CHECK(nodes.holding("[a,b]") >= 2);  // it ends with the second vote: a third may get nothing
 }
 
 TEST_CASE("run holds several resources, all or none of them", "[tool]") {
@@ -388,7 +388,7 @@ TEST_CASE("passwords are used and never shown", "[tool]") {
     }
     wrong.insert(wrong.end(), {"r", "--", "true"});
     std::string said;
-    // With the default connect_timeout a busy machine may be told only that it is too slow.
+    // With the default connect_timeout a busy machine may only learn that it is too slow.
     REQUIRE(eventually([&] {
         const auto refused = run_tool(wrong);
         CHECK(refused.status == 121);
@@ -488,7 +488,7 @@ TEST_CASE("run writes metrics for Prometheus, as a whole and to the end", "[tool
     const std::string file = folder / "redlock.prom";
     const auto got = run_tool(on(nodes, {"run", "--metrics", file, "r", "--", "cat", file}));
     CHECK(got.status == 0);
-    CHECK(has(got.out, "redlock_leases 0\n"));  // before it asked for the lock
+    CHECK(has(got.out, "redlock_leases 0\n"));  // before it requested the lock
     CHECK(has(got.out, "\n# TYPE redlock_node_votes gauge\n"));  // of the last of them
     CHECK(got.out.ends_with("\"} 0\n"));
     const std::string last = read_file(file);
@@ -650,7 +650,7 @@ TEST_CASE("a lost lease ends the command also where nobody reads what it says", 
         const auto group = r->group();
         CHECK(eventually([&] { return !is_alive(-group); }));
     }
-    // It waits for the reader, but not against the will of who started it.
+    // It waits for the reader, but not against the will of its parent process.
     for (unheard_run* r : {&plain_ended, &json_ended}) {
         CHECK(eventually([&] {
             r->running.send(SIGTERM);
@@ -698,7 +698,7 @@ TEST_CASE("what redlock could not say is said when it can be", "[tool]") {
 TEST_CASE("a lost lease asks with TERM first", "[tool]") {
     cluster nodes(3);
     const std::string script =
-        "trap 'echo asked; exit 0' TERM; echo up; while :; do sleep 0.05; done";
+        "trap 'echo ended; exit 0' TERM; echo up; while :; do sleep 0.05; done";
     const auto start = [&](const words& options) {
         words all{"run"};
         all.insert(all.end(), options.begin(), options.end());
@@ -713,7 +713,7 @@ TEST_CASE("a lost lease asks with TERM first", "[tool]") {
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("c", "thief");
     for (tool_process* each : {&held_too_long, &not_renewed, &taken}) {
         CHECK(each->wait() == 122);
-        CHECK(each->out() == "up\nasked\n");
+        CHECK(each->out() == "up\nended\n");
     }
     CHECK(has(held_too_long.err(), "--max-hold"));
     CHECK(has(not_renewed.err(), "--no-renew"));
@@ -742,7 +742,7 @@ TEST_CASE("redlock that is stopped does not let its command work beside the next
     scratch folder;
     std::string script;
     SECTION("a command that asks to be ended") {
-        script = "trap 'echo asked; exit 0' TERM; echo up; while :; do sleep 0.05; done";
+        script = "trap 'echo ended; exit 0' TERM; echo up; while :; do sleep 0.05; done";
     }
     SECTION("one that has to be killed, with what it started") { script = stubborn; }
     const bool is_stubborn = script == stubborn;
@@ -760,7 +760,7 @@ TEST_CASE("redlock that is stopped does not let its command work beside the next
         const auto gone = std::max(last_beat(beats), last_beat(beats + ".child"));
         CHECK(gone < std::stoll(second.out()));
     } else {
-        CHECK(running.out() == "up\nasked\n");
+        CHECK(running.out() == "up\nended\n");
     }
     running.send(SIGCONT);
     CHECK(running.wait() == 122);
@@ -848,7 +848,7 @@ TEST_CASE("if redlock is killed, its command is", "[tool]") {
     running.send(SIGKILL);
     CHECK(running.wait() == -SIGKILL);
     CHECK(eventually([&] {
-        // An orphan may wait for whoever is to reap it.
+        // An orphan may wait for the process that is to reap it.
         return !is_alive(command) ||
                has(read_file("/proc/" + std::to_string(command) + "/stat"), ") Z ");
     }));

@@ -1,4 +1,4 @@
-// Waiting for a lock on real servers: the order, what it costs, who is woken and when; no
+// Waiting for a lock on real servers: the order, what it costs, which waiter is woken and when; no
 // internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
@@ -58,8 +58,8 @@ std::map<std::string, long long> commands_of(cluster& nodes, std::size_t i) {
     return found;
 }
 
-// Has time pass, and says in how many seconds of it the client was not kept from running: who does
-// not run asks nothing, and makes up for nothing later.
+// Has time pass, and says in how many seconds of it the client was not kept from running: a client
+// that does not run sends nothing, and makes up for nothing later.
 double time_without_stalls(driver& d, std::chrono::milliseconds time) {
     constexpr auto slice = 50ms;
     clock::duration sum{};
@@ -84,7 +84,7 @@ std::size_t count(std::span<const node_vote> votes, vote kind) {
 
 using clients_in_line = std::vector<std::unique_ptr<waiting_client>>;
 
-// Takes out of the line who has been granted the lock, or refused.
+// Takes out of the line the waiter that has been granted the lock, or refused.
 std::unique_ptr<waiting_client> next_of(clients_in_line& line) {
     auto next = line.end();
     const bool is_there = eventually(
@@ -99,7 +99,7 @@ std::unique_ptr<waiting_client> next_of(clients_in_line& line) {
     return found;
 }
 
-// Whether they were served in the order in which they came. Who is not heard of for 2 s loses his
+// Whether they were served in the order in which they came. A waiter silent for 2 s loses its
 // place: a stall of more than a second may cost one. That nobody is left out, that one holds at a
 // time and that the fences rise does not hang on it.
 bool ten_clients_are_served_in_order() {
@@ -235,7 +235,7 @@ TEST_CASE("a client's waiters cost each node one command in 0.65 s, however many
             }
             CHECK(std::exchange(used["pttl"], 0) == 2 * per_key);  // of the key and of its queue
             CHECK(std::exchange(used["time"], 0) <= asked + 4);
-            CHECK(std::exchange(used["getrange"], 0) <= per_key);  // who holds it
+            CHECK(std::exchange(used["getrange"], 0) <= per_key);  // the holder
             CHECK(std::exchange(used["ping"], 0) <= 2);
             CHECK(looks <= 4);
             CHECK(std::exchange(used["set"], 0) <= looks);
@@ -628,7 +628,7 @@ TEST_CASE("a client that may not subscribe reports it, and its waiter is granted
     const auto freed = clock::now();
     CHECK(holder.release(std::move(*held)).has_value());
     REQUIRE(waiter.granted());
-    print_ms("to one who may not listen", waiter.when() - freed);
+    print_ms("to one that may not listen", waiter.when() - freed);
     CHECK(waiter.when() - freed < 7'500ms);
 }
 
@@ -657,6 +657,6 @@ TEST_CASE("a waiter that went deaf is not held up by its own entry", "[waiting]"
         shortest = std::min(shortest, waiter.when() - gone);
         CHECK(waiter.release());
     }
-    // It is asked for every 0.75 s at least; its entry lives for 2 s.
+    // It is requested every 0.75 s at least; its entry lives for 2 s.
     CHECK(shortest < 1'150ms);
 }

@@ -155,7 +155,7 @@ def flushed(masters, take):
         master.ask("FLUSHALL")
 
 
-# What is asked of redlock: whether every take is granted, or nobody is let in beside the holder.
+# What redlock has to show: whether every take is granted, or nobody is let in beside the holder.
 ROWS = (
     ("nothing", turns, nothing, True),
     ("one of five dead", turns, dead(1), True),
@@ -171,7 +171,7 @@ ROWS = (
 
 
 def tried(program, folder, row):
-    """What it did, and whether that is what is asked of redlock."""
+    """What it did, and whether that is what redlock has to show."""
     _, kind, harm, wanted = row
     scene = Scene(folder, program)
     try:

@@ -1,6 +1,6 @@
-# Programs that take and give back one lock, each in its own way but all told alike; knows no test.
+# Programs that take and give back one lock, each in its own way but all by one language; knows no test.
 # SPDX-License-Identifier: MIT
-"""Each is told line by line, and answers with a line that begins with "yes" or "no":
+"""Each reads line by line, and answers with a line that begins with "yes" or "no":
 
     take TTL_MS WAIT_MS   where WAIT_MS is 0, one try; redlock adds its fence to the "yes"
     check                 whether it holds the lock, as far as it can tell
@@ -21,7 +21,7 @@ PATIENCE_S = 60
 
 
 class Broken(Exception):
-    """A program did not do what it was told."""
+    """A program did not do what a line ordered."""
 
 
 class Process:

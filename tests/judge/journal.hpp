@@ -45,7 +45,7 @@ struct entry {
         ended = 'E',    ///< `at` is the last instant at which nobody else may hold; `text`: how.
         refused = 'N',  ///< No lease; `text`: why.
         quiet = 'Q',    ///< Every contender of the program rests, and everything is given back.
-        told = 'L',     ///< At `at` the holder heard of a loss; `text`: why, or "trusted" where it
+        told = 'L',     ///< At `at` the holder learnt of a loss; `text`: why, or "trusted" where it
                         ///< could still trust the lease.
         idle = 'I',     ///< From `asked_at` to `at` the program was stopped, or kept from running.
         broken = 'V',   ///< The program itself saw a promise broken; `text`: which.
@@ -60,7 +60,7 @@ struct entry {
     clock::time_point at{};
     clock::time_point valid_until{};
     clock::time_point kept_until{};  ///< Nobody else is granted it before, however the lease ends.
-    clock::time_point asked_at{};    ///< What was granted was asked for then, or later.
+    clock::time_point asked_at{};    ///< The acquire that was granted began then, or later.
     std::string text = "-";
 };
 

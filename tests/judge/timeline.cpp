@@ -61,7 +61,7 @@ void check_number(const span& held, const span& asked, const complaint& complain
     complain("too many: " + to_text(asked) + " beside " + to_text(held), asked);
 }
 
-// At how many instants so many begin, and end: who ends at an instant makes room for who begins.
+// At how many instants so many begin, and end: one that ends at an instant makes room.
 class sweep {
 public:
     void add(clock::time_point from, clock::time_point until) {

@@ -25,7 +25,7 @@ struct span {
     clock::time_point trusted_until{};  ///< Its holder may have relied on it so long.
     clock::time_point seen_until{};     ///< Its holder said so at this instant, at the latest.
     clock::time_point kept_until{};     ///< The resource was to be kept so long in any case.
-    clock::time_point asked_at{};       ///< It was asked for then, or later.
+    clock::time_point asked_at{};       ///< Its acquire began then, or later.
 
     clock::time_point ends() const { return std::max(trusted_until, kept_until); }
 };

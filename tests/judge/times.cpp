@@ -72,12 +72,12 @@ void times::check_loss(const program& in, const std::string& who, const entry& e
     const bool could_run = e.valid_until < in.idle_from || e.valid_until > in.idle_until;
     const auto due = could_run ? e.valid_until : in.idle_until + grace;
     if (e.at > due) {
-        report_({who + ": the loss of " + e.resource + " was told " + in_ms(e.at - due) +
+        report_({who + ": the loss of " + e.resource + " was reported " + in_ms(e.at - due) +
                      " too late",
                  e.resource, e.at});
     }
     if (e.text == "trusted") {
-        report_({who + ": a loss was told of " + e.resource + ", which is trusted", e.resource,
+        report_({who + ": a loss was reported of " + e.resource + ", which is trusted", e.resource,
                  e.at});
     }
 }

@@ -85,7 +85,7 @@ private:
     }
 
     // A program with one list alone has to meet a node of every other list that may be in force: two
-    // lists of which one is new for the most part are not told apart.
+    // lists of which one is mostly new do not detect each other.
     bool meets_all(std::uint32_t list) const {
         return std::all_of(lists_.begin(), lists_.end(), [list](std::uint32_t other) {
             return 2 * std::popcount(list & other) > std::popcount(list);

@@ -106,7 +106,7 @@ private:
         }
         const std::array some{all(), some_nodes(out_.quorum()), some_nodes(1)};
         if (beside_ != beside::hung_nodes) return dice_.pick(some);
-        // The same minority each time: the others have told who had the key.
+        // The same minority each time: the others have answered with the key's holder.
         const std::size_t spare = out_.nodes.size() - out_.quorum();
         const std::uint32_t silent = (1U << spare) - 1;
         const bool is_before = dice_.happens(0.5);

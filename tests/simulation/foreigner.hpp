@@ -1,4 +1,4 @@
-// Somebody who uses the nodes with another Redlock library; knows nothing of ours.
+// A client that uses the nodes with another Redlock library; knows nothing of ours.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -63,7 +63,7 @@ private:
         for (program_plan& p : out_->programs) change(p);
     }
 
-    // Of locks and leases. Who has no fences knows none.
+    // Of locks and leases. A program without fences knows none.
     void draw_kinds() {
         draw(17, 0.25, [&](chance& dice) {
             each_program([&](program_plan& p) {
@@ -121,7 +121,7 @@ private:
         if (is_common_ && is_safe_ && are_all_fenced_ && out_->most_turns == 0) {
             draw(62, 0.08, [&](chance& dice) { add_candidates(dice); });
         }
-        // Who waits for what is taken, or handed over, may wait in vain.
+        // A waiter for what is taken, or handed over, may wait in vain.
         if (is_common_ || out_->is_only_safe) {
             draw(24, 0.1, [&](chance& dice) {
                 each_program([&](program_plan& p) {

@@ -45,7 +45,7 @@ public:
             const bool is_news = --p.troubles == 0 && std::exchange(p.is_news, false);
             recover(p, plan_->aftermath(is_news ? fault_kind::read_only : f.kind));
         });
-        // Whoever saw other nodes until now may know another cluster time, and strike those that it
+        // A program that saw other nodes may know another cluster time, and strike those that it
         // meets: for everybody. It may also have made the record of a node that had forgotten its
         // own, by which others strike theirs.
         if (plan_->about == style::islands && (is_of_network(f.kind) || forgets(f.kind))) {
@@ -145,8 +145,8 @@ private:
                    return f.kind != fault_kind::visit && beginning + f.at < open;
                });
     }
-    // Not too slow, in a world where nothing else is in doubt. Where one clock is far off, whoever
-    // sees but that node and another can't tell which of them is right.
+    // Not too slow, in a world where nothing else is in doubt. Where one clock is far off, a client
+    // that sees but that node and another can't tell which of them is right.
     bool is_fit(std::size_t node) const {
         const bool is_off =
             std::any_of(plan_->nodes.begin(), plan_->nodes.end(), [&](const auto& n) {

@@ -1,4 +1,4 @@
-// Who has a key on a simulated server; knows no promise.
+// The holders of a key on a simulated server; knows no promise.
 // SPDX-License-Identifier: MIT
 #pragma once
 

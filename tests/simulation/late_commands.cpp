@@ -27,7 +27,7 @@ void draw_tardy_nodes(plan& out, chance& dice) {
     }
 }
 
-// Each resource is asked for so seldom that its fence on a node stays as it is for a while; or
+// Each resource is acquired so seldom that its fence on a node stays as it is for a while; or
 // readers share it, whose fences do not refuse each other.
 void draw_patient_programs(plan& out, chance& dice) {
     out.foreigners.clear();

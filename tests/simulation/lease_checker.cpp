@@ -100,7 +100,7 @@ void lease_checker::check_terms(const held& of, time_point asked, milliseconds t
     require(of.until <= now + ttl - allowance, "validity",
             [&] { return by.name() + " was handed a lease for longer than its ttl allows"; });
     require(asked <= now, "validity",
-            [&] { return std::string("granted before it was asked for"); });
+            [&] { return std::string("granted before its acquire began"); });
 }
 
 void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_state> lease,
@@ -166,7 +166,7 @@ void lease_checker::allowed(const holder& by, std::uint16_t cost) {
     calls_.emplace(by.true_time(by.local_now() + plan_->period), cost);
 }
 
-// While somebody has a slot who names a smaller number, nobody asks for one beyond and is granted
+// While a holder of a slot names a smaller number, no acquire of one beyond begins and is granted
 // it.
 void lease_checker::check_number(const held& of, time_point asked) {
     if (!is_safe() || of.slot.of == 0 || of.by->is_misled()) return;
@@ -295,7 +295,7 @@ void lease_checker::after_alarm(const holder& by) {
     for (const held& h : open_) {
         if (h.by != &by || !h.lease->is_live()) continue;
         require(h.until > by.local_now(), "loss in time", [&] {
-            return by.name() + " was not told that its lease of " + h.lease->resource + " is over";
+            return by.name() + " has no news that its lease of " + h.lease->resource + " is over";
         });
     }
 }
@@ -330,7 +330,7 @@ void lease_checker::count_turn(const held& of, time_point asked) {
         const std::size_t passed_by = ++one.passed_by;
         require(passed_by <= plan_->most_turns, "order", [&] {
             return of.by->name() + " is granted " + of.key + " as number " +
-                   std::to_string(passed_by) + " of those who asked long after one who waits";
+                   std::to_string(passed_by) + " of acquires that began long after one that waits";
         });
     }
 }

@@ -1,4 +1,4 @@
-// Judges a world: who held what when, in true time, against what is promised; changes nothing.
+// Judges a world: the leases, in true time, against what is promised; changes nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -62,7 +62,7 @@ public:
     void voted(std::string_view owner_value, std::size_t server, std::int64_t fence);
     /// It will have the key of this owner value until then, as things are.
     void covered(std::string_view owner_value, std::size_t server, time_point until);
-    /// A lease was handed out, asked for at `asked` by the holder's clock, as `how` says.
+    /// A lease was handed out, requested at `asked` by the holder's clock, as `how` says.
     void granted(const holder& by, std::shared_ptr<detail::lease_state> lease, time_point asked,
                  const acquire_options& how);
     /// Its holder shares it from now on, whatever the nodes know of that yet.
@@ -86,7 +86,7 @@ public:
     bool is_handed_over(std::string_view owner_value) const {
         return !handed_over_.empty() && handed_over_.contains(owner_value);
     }
-    /// A program took the lease over by its token, as it asked for at `asked`, as `how` says.
+    /// A program took the lease over by its token, as it requested at `asked`, as `how` says.
     void adopted(const holder& by, std::shared_ptr<detail::lease_state> lease, time_point asked,
                  const acquire_options& how);
     /// It was refused.
@@ -110,10 +110,10 @@ public:
         const std::function<std::uint32_t(const std::string&, const std::string&)>& lost);
     /// Whether an operator began to take a resource from this holder.
     bool was_taken_from(const std::string& owner_value) const;
-    /// A program was told who holds a resource, by the answers to what it asked at `asked`.
+    /// A program learnt the holders of a resource, by the answers to its question at `asked`.
     void shown(const holder& by, const resource_state& found, time_point asked);
 
-    /// Whoever holds leases has had a turn, and wants to be woken at `alarm` by its own clock.
+    /// A holder of leases has had a turn, and wants to be woken at `alarm` by its own clock.
     void after_turn(const holder& by, time_point alarm);
     /// The program has found that its clock stood still: in this turn its validities may shrink.
     void found_gap(const holder& by);
@@ -227,7 +227,7 @@ private:
     struct waiter {
         std::string key;
         time_point since;
-        std::size_t passed_by = 0;  // by those who asked long after it
+        std::size_t passed_by = 0;  // by acquires that began long after it
     };
     std::map<const void*, waiter> waiting_;
     text_map<time_point> dead_;             // by the owner's identity

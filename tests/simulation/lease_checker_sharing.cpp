@@ -65,7 +65,7 @@ void lease_checker::not_adopted(const holder& by, std::string_view owner_value, 
         const bool is_held = h.value == owner_value && h.since <= sent && h.lease->is_live() &&
                              h.true_until > when_->now() && !h.by->is_misled();
         require(!is_held, "adoption", [&] {
-            return by.name() + " is told that nobody holds " + h.lease->resource + ", which " +
+            return by.name() + " learns that nobody holds " + h.lease->resource + ", which " +
                    h.by->name() + " holds";
         });
     }
@@ -146,7 +146,7 @@ void lease_checker::revoked(const std::set<std::string>& from) {
     }
 }
 
-// A holder that was not told goes on until it asks the nodes. No answer to what it sends after a
+// A holder without news goes on until it queries the nodes. No answer to what it sends after a
 // quorum knows may count.
 void lease_checker::check_growth(const held& of) {
     if (!is_safe() || of.by->is_misled()) return;
@@ -157,7 +157,7 @@ void lease_checker::check_growth(const held& of) {
     });
 }
 
-// Where keys were deleted the nodes have those of who does not know that yet, and takes them again.
+// Where keys were deleted a holder that does not know that yet takes them again on the nodes.
 void lease_checker::shown(const holder& by, const resource_state& found, time_point asked) {
     if (!is_safe() || !found.held) return;
     const time_point sent = by.true_time(asked);
@@ -168,7 +168,7 @@ void lease_checker::shown(const holder& by, const resource_state& found, time_po
                            wire::abbreviate_owner(value) == found.owner;
         require(!is_it, "shown", [&] {
             return by.name() + " sees " + found.resource + " held by " + one +
-                   ", who has given it back";
+                   ", which has given it back";
         });
     }
 }

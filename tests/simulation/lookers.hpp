@@ -7,7 +7,7 @@
 
 namespace redlock::simulation {
 
-/// Beside all else processes ask who holds the locks, as `redlock inspect`, `list` and `watch` do.
+/// Beside all else processes look at holders, as `redlock inspect`, `list` and `watch` do.
 /// Some name some of the nodes only, or have a larger ttl_max; some come when a node has lost its
 /// data, or before any other program. They cost no node its vote. And some programs have only looked
 /// until they ask for their first lock.

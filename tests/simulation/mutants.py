@@ -363,7 +363,7 @@ def main():
         planted(mutant, root)  # all must apply, also those that are not in the sample
     chosen = are_chosen(listed, options)
     if options.sample:
-        # The same sources, the same sample: whoever changed nothing sees nothing change.
+        # The same sources, the same sample: without a change of one it stays as it is.
         texts = [(root / mutant["file"]).read_text(encoding="utf-8") for mutant in listed]
         drawn = min(options.sample, len(chosen))
         chosen = random.Random("".join(texts)).sample(chosen, drawn)

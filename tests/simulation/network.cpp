@@ -82,7 +82,7 @@ void connection::hand_over(bool to_node, std::string bytes) {
     server& s = net_->at(node_);
     if (to_ == nullptr && s.serves(*socket_)) ++net_->counts_->late_deliveries;
     s.receive(socket_, bytes,
-              "p" + std::to_string(program_) + (to_ == nullptr ? ", who has left" : ""));
+              "p" + std::to_string(program_) + (to_ == nullptr ? ", which has left" : ""));
 }
 
 void connection::release(lane& on, bool to_node) {

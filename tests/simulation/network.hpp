@@ -104,7 +104,7 @@ public:
     /// The node of that place in the programs' lists.
     server& at(std::size_t node) noexcept;
     connection_ptr connect(std::size_t program, std::size_t node, receiver& to);
-    /// One command and, unless it is lost, its reply, for those who keep no connection.
+    /// One command and, unless it is lost, its reply, for callers that keep no connection.
     void ask(std::size_t node, fakes::command what,
              std::function<void(const fakes::model_reply&)> then);
 
@@ -118,11 +118,11 @@ public:
     void fall_silent(std::uint32_t programs, std::uint32_t nodes);
     /// Connections that something is published to break, and no others.
     void deafen(std::uint32_t programs, std::uint32_t nodes);
-    /// The server's process has died: those who can hear it hear it.
+    /// The server's process has died: programs that are connected notice.
     void server_died(std::size_t node);
 
     // Somebody else decides what arrives when: for a search through all orders.
-    /// From now on nothing arrives unless it is told to. Nothing is on its way yet.
+    /// From now on nothing arrives by itself. Nothing is on its way yet.
     void hold();
     /// Everything arrives as it would have, the held first.
     void let_go();

@@ -10,7 +10,7 @@ namespace redlock::simulation {
 
 using namespace std::chrono_literals;
 
-// The nodes are so far away that who comes later finds one node new and another not; and nothing
+// The nodes are so far away that a late program finds one node new and another not; and nothing
 // befalls them.
 void draw_newcomers(plan& out, chance& dice) {
     out.ttl_max = 30'000ms;

@@ -104,7 +104,7 @@ fakes::sorted_set node_checker::queue_of(const testing::asked& one) const {
     return at == all.end() ? fakes::sorted_set() : std::get<fakes::sorted_set>(at->second.value);
 }
 
-// A reader goes with other readers, and waits behind a writer who came before it: one who stood
+// A reader goes with other readers, and waits behind a writer that came before it: one that stood
 // there before the command, and stands there still.
 void node_checker::check_order(const testing::asked& one, time_point now) const {
     const auto queue = queue_of(one);
@@ -262,7 +262,7 @@ void node_checker::after(const fakes::model_reply& said, time_point now) {
             !answer.items.empty() && answer.items.front().number == 2 &&
             (!p.is_of_several || answer.items.at(6).number == static_cast<std::int64_t>(p.which));
         judge_->require(!is_held || key, "ownership", [&] {
-            return one.value + " is told on " + name() + " that " + one.key +
+            return one.value + " learns on " + name() + " that " + one.key +
                    " is held, which is free";
         });
         if (is_done) take(lock, one);
@@ -270,7 +270,7 @@ void node_checker::after(const fakes::model_reply& said, time_point now) {
     for (const part& p : asked_) {
         if (!in_doubt.contains(p.of.key)) check_held(p.of, stored[p.of.key], now);
     }
-    // Who was refused need not explain what another request of the same lease has done.
+    // A request that was refused need not explain what another request of the same lease has done.
     const auto is_explained = [&](const claim& one) {
         return !one.is_done && std::any_of(claims.begin(), claims.end(), [&](const claim& other) {
             return other.is_done && other.of->key == one.of->key &&

@@ -29,7 +29,7 @@ public:
     /// It holds other data from now on.
     void forget() noexcept { given_back_.clear(); }
     /// It holds nothing from now on. What was released by a token it no longer knows: a renewal by
-    /// another holder, who has not heard of the release, is not late and takes the key again.
+    /// another holder, which does not know of it, is not late and takes the key again.
     void forget_notes() {
         std::erase_if(given_back_,
                       [this](const auto& value) { return judge_->is_handed_over(value); });

@@ -5,7 +5,7 @@
 // and time stands still: from where all are connected, the search decides what happens next, until
 // it has seen every order. Two events that touch different programs and nodes may change places
 // without anybody's noticing, and so may what a program hears that has no more use for it: of such
-// orders it takes one. It begins each order anew. A handshake is one event.
+// orders it takes one. It begins each order from the start. A handshake is one event.
 #pragma once
 
 #include <chrono>

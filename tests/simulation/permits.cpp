@@ -16,7 +16,7 @@ bool does_what_programs_do(const program_plan& p) {
     return !p.is_brief() && !p.is_candidate && !p.is_keeper && !p.is_rival;
 }
 
-// Those who wait for several let nobody pass, and a keeper keeps what it has alone.
+// Waiters for several let nobody pass, and a keeper keeps what it has alone.
 bool has_place(const plan& in, chance& dice) {
     const bool are_all_fenced = std::all_of(in.programs.begin(), in.programs.end(),
                                             [](const program_plan& p) { return p.is_fenced; });
@@ -33,7 +33,7 @@ plan draw_permits(std::uint64_t seed) {
     if (!has_place(out, dice)) return out;
     out.slots = static_cast<std::uint16_t>(dice.pick(std::array{2, 3, 5, 9}));
     for (program_plan& p : out.programs) {
-        p.slots = out.slots;  // where one named fewer, who wants more would wait until it is gone
+        p.slots = out.slots;  // where one named fewer, a wish for more waits until it is gone
         if (!does_what_programs_do(p)) continue;
         p.takes_slots = dice.pick(std::array{0.5, 0.9, 1.0});
         p.takes_permits = dice.pick(std::array{0.3, 0.7, 1.0});

@@ -556,7 +556,7 @@ private:
     }
 
     // The last program begins while the nodes that it shares with the others have forgotten them,
-    // and sees only such as have never been asked.
+    // and sees only such as never got a command.
     void draw_latecomer() {
         const auto late = static_cast<std::uint32_t>(out_.programs.size() - 1);
         const auto all = static_cast<std::uint32_t>((1U << out_.nodes.size()) - 1);
@@ -840,7 +840,7 @@ duration plan::in_turn() const noexcept {
         workers += p.workers;
         is_plain = is_plain || !p.is_fenced;
     }
-    // Whoever has no fences has no queue, and rests between two tries.
+    // A program without fences has no queue, and rests between two tries.
     if (is_plain) return 30s;
     // Each turn: two rounds at most, the release, and the word of it. Before the first, connections
     // are made, and votes may be split.

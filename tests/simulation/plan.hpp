@@ -1,4 +1,4 @@
-// A world before it begins: who is in it and what will befall them; knows no machine of the
+// A world before it begins: its programs and what will befall them; knows no machine of the
 // product.
 // SPDX-License-Identifier: MIT
 //
@@ -42,11 +42,11 @@ enum class fault_kind : std::uint8_t {
     lag,         ///< Everything on the way to and from `nodes` takes `amount` longer.
     cut,         ///< Connections between `programs` and `nodes` break; both ends notice.
     half_open,   ///< They break; nobody notices.
-    deafen,      ///< Those break over which a program is told of what others give back.
+    deafen,      ///< Those break over which a program learns what others give back.
     pause,       ///< A program is stopped, and its clocks go on.
     suspend,     ///< Its machine is, and one of its clocks with it.
     kill,        ///< It dies, and another of its name starts.
-    close,       ///< It closes its client in the middle of things, and begins anew.
+    close,       ///< It closes its client in the middle of things, and begins again.
     copy,        ///< A replica for a while, then a master with older data, in one process.
     stall,       ///< A program and all of its clocks stand still: its host paused its machine.
     nap,         ///< A pause that is so short that it must cost a program no vote.
@@ -127,8 +127,8 @@ enum class errand : std::uint8_t {
     token,   ///< Extends the lease of a token that was handed over, or releases it.
     init,    ///< Declares the nodes of its list new.
     revoke,  ///< Takes a resource from its holders: `release --force`.
-    look,    ///< Asks who holds the resources, and which there are.
-    watch,   ///< Asks who holds a resource, again and again.
+    look,    ///< Queries the holders of all resources, and which there are.
+    watch,   ///< Queries the holders of a resource, again and again.
     commit,  ///< Ends a change of the list of nodes, or gives it up.
 };
 const char* name_of(errand e) noexcept;
@@ -190,7 +190,7 @@ struct plan {
     double drift_factor = 0.01;
     milliseconds drift_min{2};
     std::size_t resources = 1;
-    std::uint16_t slots = 0;  ///< Of each resource, at most; 0: none is asked for.
+    std::uint16_t slots = 0;  ///< Of each resource, at most; 0: none is taken.
     std::uint16_t limit = 0;  ///< So many calls per `period`, of all programs; 0: none are made.
     milliseconds period{};
     double tail = 0;          ///< How often a message takes much longer than usual.
@@ -204,9 +204,9 @@ struct plan {
     std::vector<program_plan> programs{};
     std::vector<foreigner_plan> foreigners{};
     std::vector<fault> faults{};
-    /// So many at most are granted a lock before one who asked for it long before; 0: any number.
+    /// So many at most are granted a lock before one that waits for it much longer; 0: any number.
     std::size_t most_turns = 0;
-    /// Who begins from then on is never refused because too few nodes have a vote.
+    /// A program that begins from then on is never refused because too few nodes have a vote.
     std::optional<duration> open_from{};
     /// In a world of candidates: for so long at most nobody leads while one of them has a quorum.
     std::optional<duration> longest_vacancy{};

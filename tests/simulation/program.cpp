@@ -245,7 +245,7 @@ void program::pause() {
 void program::resume() {
     if (--stops_ != 0 || !is_running()) return;
     resumed_at_ = local_now();
-    // Who is first, the timer or the sockets, is the kernel's to decide.
+    // Whether the timer or the sockets come first is the kernel's to decide.
     const bool alarm_first = dice_.happens(0.5);
     if (alarm_first) ring(alarms_);
     for (auto& what : std::exchange(backlog_, {})) turn(what);

@@ -1,4 +1,4 @@
-# Runs seeds that belong to these very sources, so that whoever has the same sources runs the same.
+# Runs seeds that belong to these very sources, so that the same sources run the same seeds.
 # SPDX-License-Identifier: MIT
 #
 # -D simulate=PROGRAM -D project=FOLDER [-D seeds=N] [-D with=FAMILY -D share=N]. Other sources are other worlds: a gate that drew its

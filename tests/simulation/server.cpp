@@ -15,7 +15,7 @@ namespace redlock::simulation {
 
 namespace {
 
-// The command's name and its keys, as a person reads it; scripts by what they return.
+// The command's name and its keys, for a reader; scripts by what they return.
 std::string brief(const fakes::command& c) {
     std::string out = c.front();
     if (const auto asked = testing::requests_of(c)) {
@@ -182,7 +182,7 @@ void server::start(fault_kind how) {
     if (how == fault_kind::crash_rewind && is_durable_) how = fault_kind::crash_keep;
     if (how != fault_kind::crash_keep) {
         ++counts_->empty_restarts;
-        checker_.forget();  // keys of before may be back
+        checker_.forget();  // earlier keys may be back
         ++losses_;
     }
     model_.crash(how == fault_kind::crash_keep   ? data::kept

@@ -85,7 +85,7 @@ public:
     bool has_brought_back(const std::string& value) const { return brought_back_.contains(value); }
     /// `what` is called whenever a client takes the node's vote because of its clock.
     void on_strike(std::function<void()> what) { on_strike_ = std::move(what); }
-    /// One command of somebody who has no connection of a client's kind.
+    /// One command, from outside of all clients' connections.
     fakes::model_reply execute(const fakes::command& c);
 
     fakes::redis_model& model() noexcept { return model_; }

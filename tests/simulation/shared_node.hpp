@@ -9,7 +9,7 @@ namespace redlock::simulation {
 
 /// Replaces the programs, the faults, the distances and the clocks of `out`. A keeper renews its
 /// lease by a quorum, and is then cut off from one node of it. Something befalls the memory of that
-/// node, and a rival comes that sees it and those nodes that have never heard of the keeper: two
+/// node, and a rival comes that sees it and those nodes that never knew of the keeper: two
 /// hold the lock if the node votes. No client but those drawn here can know that it must not.
 void draw_shared_node(plan& out, chance& dice);
 

@@ -1,4 +1,4 @@
-// Delta debugging over the faults, then over who is there.
+// Delta debugging over the faults, then over the programs and nodes.
 // SPDX-License-Identifier: MIT
 #include "simulation/shrink.hpp"
 

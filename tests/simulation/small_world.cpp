@@ -172,7 +172,7 @@ bool passage::can_acquire(std::size_t p) const {
 void passage::add_own(actions& out, std::size_t p, bool& must_go_on) const {
     using kind = action::kind;
     const auto at = actors_[p].at();
-    // p0 begins; whoever waits does so for the other's first turn.
+    // p0 begins; a program that waits does so for the other's first turn.
     const bool must_wait = in_.waits[p] && (p != 0 || !actors_[0].has_more_to_do());
     const std::size_t cause = must_wait ? parted_for_[p == 0 ? 1 : 0] : 0;
     if (at == actor::stage::before && (!must_wait || cause != 0)) {

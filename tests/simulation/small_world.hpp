@@ -2,7 +2,7 @@
 // it.
 // SPDX-License-Identifier: MIT
 //
-// Nothing arrives by itself, and time stands still: whoever drives such a world says what happens.
+// Nothing arrives by itself, and time stands still: the driver of such a world says what happens.
 // A handshake is one event.
 #pragma once
 
@@ -200,7 +200,7 @@ public:
     passage(const passage&) = delete;
     passage& operator=(const passage&) = delete;
 
-    /// What may happen next and has to be told apart; nothing where all that must happen has.
+    /// What may happen next with different effects; nothing where all that must happen has.
     actions choices() const;
     void perform(const action& next);
     /// Everything arrives, time passes, and all must be well.

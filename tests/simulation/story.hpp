@@ -19,7 +19,7 @@ public:
 
     explicit story(reader to = nullptr) : to_(std::move(to)) {}
 
-    /// `say()` returns who did what to whom.
+    /// `say()` returns which program or node did what.
     template <class F>
     void tell(time_point now, F&& say) {
         if (to_) write(now, say());

@@ -1,4 +1,4 @@
-// Sets and maps of texts in no order, asked without a copy of the text; knows no text.
+// Sets and maps of texts in no order, searched without a copy of the text; knows no text.
 // SPDX-License-Identifier: MIT
 #pragma once
 

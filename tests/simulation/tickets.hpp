@@ -8,7 +8,7 @@
 
 namespace redlock::simulation {
 
-/// A program that followed clocks that are ahead waits for a lock in line with others, who take it
+/// A program that followed clocks that are ahead waits for a lock in line with others that take it
 /// in turns all the time: it gets its turn like they do.
 void draw_tickets(plan& out, chance& dice);
 

@@ -1,4 +1,4 @@
-// Draws who hands over tokens, and when a process comes that uses one and ends.
+// Draws which programs hand over tokens, and when a process comes that uses one and ends.
 // SPDX-License-Identifier: MIT
 #include "simulation/tokens.hpp"
 

@@ -44,7 +44,7 @@ private:
     std::deque<handed_token> tokens_;
 };
 
-/// Who takes over a lease that keeps others out for a while follows clocks that are ahead, gives it
+/// A program that takes over a lease which keeps others out follows clocks that are ahead, gives it
 /// back at once, and a third tries to get the lock all the time.
 void draw_tokens_ahead(plan& out, chance& dice);
 

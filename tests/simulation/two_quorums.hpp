@@ -1,4 +1,4 @@
-// What worlds have in common in which two quorums share one node: who sees which; draws nothing.
+// What worlds have in common in which two quorums share one node: what each sees; draws nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -1,4 +1,4 @@
-// An operation that tells whoever began it how it ended, once; knows no kind of them.
+// An operation that reports to its caller how it ended, once; knows no kind of them.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -348,7 +348,7 @@ void worker::lead() {
          dice_.happens(0.85) ? &worker::give_back : &worker::let_go);
 }
 
-// Renewal goes on for as long as the holder last asked for.
+// Renewal goes on for as long as the holder last requested.
 void worker::check_ttl() const {
     const detail::held_lease* const at = held_ ? held_->held_as : nullptr;
     if (extended_to_ == 0ms || at == nullptr || !held_->is_live()) return;
@@ -364,7 +364,7 @@ void worker::look() {
     ++step_;
     check_ttl();
     in_->around().judge.require(!lease_ || clock::now() < held_->valid_until(), "validity", [&] {
-        return name() + " is told that its lease stands, and it is over";
+        return name() + " learns that its lease stands, and it is over";
     });
     if (!lease_) {
         tell([&] { return std::string("sees that its lease is over"); });
@@ -400,7 +400,7 @@ void worker::on_extended(error_code outcome, const detail::lease_state& of) {
     check_time(2 * duration(in.longest_node_timeout()) + in.longest_opening() + 2ms, "an extension");
     in_->around().judge.require(
         outcome || (of.is_live() && clock::now() < of.valid_until()), "validity",
-        [&] { return name() + " is told that it extended a lease, and that is over"; });
+        [&] { return name() + " learns that it extended a lease, and that is over"; });
     if (!outcome) ++in_->around().counts.extended;
     if (!outcome && held_.get() == &of) extended_to_ = asked_for_;
     check_ttl();
@@ -413,15 +413,15 @@ void worker::on_extended(error_code outcome, const detail::lease_state& of) {
 void worker::on_lost(error_code outcome, loss why, detail::lease_state& of, time_point since) {
     lease_checker& judge = in_->around().judge;
     judge.require(outcome != errc::lost, "loss in time",
-                  [&] { return name() + " was not told of its loss when it happened"; });
+                  [&] { return name() + " was not notified of its loss when it happened"; });
     if (outcome) return;
     const time_point until = of.valid_until();
     const bool is_excused = since > until || in_->was_stopped_since(until) || in_->finds_gap();
     judge.require(clock::now() <= until || is_excused, "loss in time",
-                  [&] { return name() + " was told of its loss when it was too late"; });
+                  [&] { return name() + " was notified of its loss when it was too late"; });
     judge.require(of.lost_token().stop_requested(), "loss in time",
-                  [&] { return name() + " was told of a loss of which its token tells nothing"; });
-    tell([&] { return "is told of its loss: " + std::string(to_string(why)); });
+                  [&] { return name() + " was notified of a loss that its token does not show"; });
+    tell([&] { return "is notified of its loss: " + std::string(to_string(why)); });
     const bool tries_again = in_->terms().is_candidate || in_->around().in.has_deletions();
     if (tries_again && held_.get() == &of) {
         ++step_;

@@ -97,7 +97,7 @@ private:
     std::vector<std::size_t> resources_;
     time_point began_{};
     std::uint64_t pauses_ = 0;  // of the program, when the operation began
-    duration idle_before_{};    // of the resources, when they were asked for
+    duration idle_before_{};    // of the resources, when they were requested
     std::shared_ptr<detail::lease_state> held_;
     std::vector<std::string> keys_;
     std::string value_;  // of its keys

@@ -53,7 +53,7 @@ void worker::on_downgraded(error_code outcome, const detail::lease_state& of, bo
     check_time(2 * duration(in.longest_node_timeout()) + in.longest_opening() + 2ms, "a downgrade");
     lease_checker& judge = in_->around().judge;
     judge.require(outcome || (of.is_live() && clock::now() < of.valid_until()), "validity",
-                  [&] { return name() + " is told that it shares a lease, and that is over"; });
+                  [&] { return name() + " learns that it shares a lease, and that is over"; });
     judge.require(outcome || !may_be_known, "adoption",
                   [&] { return name() + " shares a lease whose token says otherwise"; });
     judge.require(outcome != errc::invalid_argument || may_be_known, "says why",

@@ -61,7 +61,7 @@ void worker::on_called(const limit_answer& answer, std::uint16_t cost) {
                "a call");
     tell([&] { return answer ? std::string("may call") : "may not: " + answer.why.code.message(); });
     judge.require(!answer || answer.at == clock::now(), "limit", [&] {
-        return name() + " is told that its call counts at another instant than now";
+        return name() + " learns that its call counts at another instant than now";
     });
     if (answer) judge.allowed(*in_, cost);
     if (to_prove_.empty()) return plan(0ns, &worker::think);

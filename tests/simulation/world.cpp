@@ -156,14 +156,14 @@ void world::make_peace() {
     check_litter("after the end", true);
 }
 
-// Everybody gets everything, and is told when it is free: where it takes longer than that, somebody
+// Everybody gets everything, and hears when it is free: where it takes longer than that, somebody
 // slept until a timer woke it. Then one of them dies in the middle of it. At last all is held by
 // somebody foreign, of whose end they hear nothing.
 void world::prove_alive() {
     constexpr auto ttl = 2s;  // of a lease, and of an entry in a queue
     constexpr auto refresh = 750ms;
     constexpr auto lent = 100ms;         // to somebody foreign
-    constexpr auto longest_look = 50ms;  // between two of them, of those who wait
+    constexpr auto longest_look = 50ms;  // between two of them, of waiters
     chance dice(plan_->seed, 3);
     const duration in_time = plan_->in_turn();
     const bool is_telling = in_time < refresh - 100ms;
@@ -407,7 +407,7 @@ void world::check_litter(const char* when, bool may_be_dead) {
     }
 }
 
-// Somebody who lives and has no use for it left it there; or else it is too old.
+// A live program that has no use for it left it there; or else it is too old.
 void world::check_left(server& on, std::size_t node, const std::string& key, const char* when,
                        bool may_be_dead, std::int64_t now_ms) {
     const auto holders = holders_of(on.model().database(), key, now_ms);

@@ -74,7 +74,7 @@ struct seen_event {
     error_code error;
 };
 
-/// What a client told its observer. Thread-safe.
+/// What a client reported to its observer. Thread-safe.
 class event_log {
 public:
     /// Adds itself to the options; must outlive the client's handlers.

@@ -46,7 +46,7 @@ struct asked {
     std::string readers{};  // the key of their set, where it is one of them that asks
     std::string slot{};      // of several "3,7,9"
     std::string slots{};     // how many there are
-    std::string slot_set{};  // the key of those that are taken, where it is one that is asked for
+    std::string slot_set{};  // the key of those that are taken, where one is requested
 
     std::size_t keys() const noexcept { return 1 + others.size(); }
     bool is_of_several() const noexcept { return !others.empty(); }

@@ -62,7 +62,7 @@ std::string run_trace(const std::filesystem::path& file,
     std::istringstream lines(read_trace(file));
     std::string out;
     for (std::string line; std::getline(lines, line);) {
-        if (line.starts_with("    ")) continue;  // the answers of before
+        if (line.starts_with("    ")) continue;  // the earlier answers
         out += line + "\n";
         if (line.empty() || line.front() == '#') continue;
         if (const auto said = answer(trace_command(line)); !said.empty()) {

@@ -42,7 +42,7 @@ std::chrono::milliseconds trace_time(std::string_view text);
 std::string trace_text(std::chrono::nanoseconds time);
 
 /// Runs the story: `answer` says what the machine does at each command, in one line; empty: nothing.
-/// Lines that begin with '#' are for readers. Returns the story as it was told by these answers: the
+/// Lines that begin with '#' are for readers. Returns the story with these answers: the
 /// test compares it with the file. With REDLOCK_WRITE_TRACES=1 in the environment the file is written.
 std::string run_trace(const std::filesystem::path& file,
                       const std::function<std::string(const trace_command&)>& answer);

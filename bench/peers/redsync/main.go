@@ -1,4 +1,4 @@
-// Contends for one resource with redsync, told and telling as processes.hpp says; knows no redlock.
+// Contends for one resource with redsync; its lines are those of processes.hpp; knows no redlock.
 // SPDX-License-Identifier: MIT
 
 // The program is the polling peer that scripts/bench measures redlock beside.

@@ -1,4 +1,4 @@
-// Takes and gives back locks of one system, as it is told line by line; knows no redlock.
+// Takes and gives back locks of one system, as lines order it; knows no redlock.
 // SPDX-License-Identifier: MIT
 
 // The program is what bench/peers/beside measures redlock beside. It says "ready" and then reads

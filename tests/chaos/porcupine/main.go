@@ -109,7 +109,7 @@ func (l lock) note(s step) {
 }
 
 // lets says whether there is a place for this one. Where holders name different numbers of slots,
-// nobody asks for one beyond the smallest and gets it; whoever has one already keeps it.
+// nobody asks for one beyond the smallest and gets it; a holder of one keeps it.
 func (l lock) lets(s step) bool {
 	for _, other := range l.holders {
 		if !s.of.isSlot && !(s.of.isShared && other.of.isShared) {
@@ -199,7 +199,7 @@ func (r *reader) begin(program string, words []string) (*section, error) {
 }
 
 func (r *reader) line(program string, open map[string]*section, line string) error {
-	// what, section, contender, resource, part, owner, fence, at, valid until, kept until, asked
+	// what, section, contender, resource, part, owner, fence, at, valid until, kept until, begun
 	// at, text
 	words := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 12)
 	if len(words) != 12 {

@@ -117,7 +117,7 @@ TEST_CASE("a durable node votes as soon as it is back", "[guard]") {
 }
 
 TEST_CASE("a node that restarts in its sleep is found to be another process", "[guard]") {
-    // Nothing was saved, and nothing durable: it has the data only by a snapshot of before.
+    // Nothing was saved, and nothing durable: it has the data only by an earlier snapshot.
     memory_cluster nodes(3);
     settle(nodes, guarded(nodes));
     memory_driver d(guarded(nodes));

@@ -72,7 +72,7 @@ TEST_CASE("a lease that is not renewed expires, and says so before it does", "[h
     CHECK(d.client().stats().lost == 1);
     CHECK(d.log().count(event_kind::lost) == 1);
     CHECK(d.client().stats().renewals == 0);
-    // Who asks later hears the same, at once.
+    // A later wait returns the same, at once.
     CHECK(d.finish(d.start_lost(held)).value() == loss::expired);
     CHECK(d.release(std::move(held)) == errc::lost);
     CHECK(d.until([&] { return nodes.holding("r") == 0; }));

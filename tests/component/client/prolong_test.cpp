@@ -113,7 +113,7 @@ TEST_CASE("where a quorum has lost the key an extension ends the lease", "[exten
 
 TEST_CASE("an extension takes nothing where somebody came and went meanwhile", "[extend]") {
     prolonged s(10s);
-    // Whoever held the key on a quorum since has raised the fence there, here beyond our clock.
+    // A holder of the key on a quorum since has raised the fence there, here beyond our clock.
     for (std::size_t i = 0; i < 2; ++i) {
         const auto seen = std::stoull(s.nodes.ask(i).get("{r}:fence").value_or("0"));
         s.nodes.ask(i).del("r");

@@ -1,4 +1,4 @@
-// A place in the queues of masters in memory that is of somebody who does nothing; knows no engine.
+// A place in the queues of masters in memory that belongs to an idle waiter; knows no engine.
 // SPDX-License-Identifier: MIT
 #include "component/support/memory_cluster.hpp"
 #include "support/catch.hpp"
@@ -19,7 +19,7 @@ using namespace redlock::testing;
 
 namespace {
 
-// A waiter that stands before all who come later, hears what it is told, and says nothing until its
+// A waiter that stands before all that come later, listens, and sends nothing until its
 // entries run out.
 class silent_waiter {
 public:

@@ -1,4 +1,4 @@
-// The shared mutex on masters in memory: who shares, who is kept out, losses; knows no internals.
+// The shared mutex on masters in memory: sharing, exclusion, losses; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "component/support/passing_time.hpp"
 #include "support/catch.hpp"

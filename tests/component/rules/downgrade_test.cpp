@@ -226,7 +226,7 @@ TEST_CASE("a request that too few nodes got is an error, and the lease is shared
     CHECK(adopted->held);
     w.run_for(1ms);
     CHECK(forms(w) == on_each(3, "shared by 1"));
-    // Again: until a quorum is known to share it, it is asked.
+    // Again: until a quorum is known to share it, the client queries the nodes.
     CHECK(downgraded(w, held->held) == error_code());
     const auto before = commands_in_all(w);
     CHECK(downgraded(w, held->held) == error_code());

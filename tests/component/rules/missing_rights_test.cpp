@@ -71,7 +71,7 @@ TEST_CASE("a release that has to raise what it can't see ends no command") {
     forbid_everywhere(w, "ZSCORE");
     w.set_mode(0, mode::up);
     w.run_for(3s);  // both are owed, and go in one command
-    CHECK(calls_of(w, ask::release, 0) == 2);  // of which none is asked for again
+    CHECK(calls_of(w, ask::release, 0) == 2);  // of which none is sent again
     CHECK(w.ours("other") == 0);
     CHECK(w.ours("r") == 3);
 }

@@ -1,5 +1,5 @@
-// What a node's record is worth, and who may write it, as whole clients see it in virtual time; no
-// sockets.
+// What a node's record is worth, and which clients may write it, as whole clients see it in virtual
+// time; no sockets.
 // SPDX-License-Identifier: MIT
 #include "component/support/records.hpp"
 #include "component/support/world.hpp"
@@ -60,7 +60,7 @@ std::size_t voters(world& w) {
     return n;
 }
 
-/// What somebody else, who reaches the last two nodes only, gets of the resource.
+/// What another client, which reaches the last two nodes only, gets of the resource.
 fakes::ending_ptr tried_beside(world& w, const std::string& resource) {
     w.set_mode(0, mode::refuses);
     w.set_mode(2, mode::up);
@@ -444,7 +444,7 @@ TEST_CASE("the first try beside a hung node waits until the clocks are compared"
     world w(with_limit());
     w.connected();
     w.run_for(1s);
-    for (std::size_t i = 0; i < 3; ++i) {  // as an operator has left them who declared them new
+    for (std::size_t i = 0; i < 3; ++i) {  // as an operator that declared them new has left them
         auto words = record_on(w, i);
         words[since] = words[cluster_since] = "0";
         for (const auto what : {offset, error, seen}) words[what] = "-";

@@ -91,7 +91,7 @@ public:
         });
         return left;
     }
-    /// For ever where `expires` is the end of time.
+    /// Without end where `expires` is the end of time.
     void put(const std::string& name, const std::string& value, time_point expires) {
         stored what{value};
         // The last ms that sees it is the one before.

@@ -20,7 +20,7 @@ namespace redlock::fakes {
 
 using namespace std::chrono_literals;
 
-/// What a call heard, one line each: "+OK", "timed_out", ...
+/// The replies to a call, one line each: "+OK", "timed_out", ...
 class heard_call : public detail::call {
 public:
     explicit heard_call(std::string name) : name_(std::move(name)) {}
@@ -32,7 +32,7 @@ public:
     enum class kind { command, plain_request, fenced_request } is = kind::command;
     bool owed = false;
     bool begins = false;  // a lease
-    std::function<void()> then{};  // runs while it is told
+    std::function<void()> then{};  // runs in each of its callbacks
 
     void on_reply(std::size_t, std::uint32_t, const resp::reply& r, time_point) override {
         heard.emplace_back(r.type() == resp::reply_type::integer ? std::to_string(r.integer())

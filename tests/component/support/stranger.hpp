@@ -20,7 +20,7 @@ namespace redlock::fakes {
 
 using testing::ask;
 
-/// One who stands in a node's queue.
+/// A waiter in a node's queue.
 struct queued_entry {
     std::string id{};
     double ticket = 0;
@@ -115,7 +115,7 @@ public:
     void enter_all(const std::string& resource, std::uint64_t ticket, duration life = 2s) {
         for (std::size_t i = 0; i < in_->nodes.size(); ++i) enter(i, resource, ticket, life);
     }
-    /// It gives up; also where it was told that the key is free.
+    /// It gives up; also where a message said that the key is free.
     void leave(std::size_t node, const std::string& resource, std::uint64_t ticket) {
         ask_for(node, resource,
                 {.what = ask::release,

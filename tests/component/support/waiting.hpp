@@ -70,7 +70,7 @@ inline ending_ptr asleep(world& w, const std::string& resource,
     return e;
 }
 
-/// The only one who waits is alive in every queue.
+/// The only waiter is alive in every queue.
 inline void check_place_on_all(world& w, const std::string& resource) {
     for (std::size_t i = 0; i < w.nodes.size(); ++i) {
         const auto entries = queue_of(w, i, resource);
@@ -79,7 +79,7 @@ inline void check_place_on_all(world& w, const std::string& resource) {
     }
 }
 
-/// The same numbers for the same seed, below what is asked for.
+/// The same numbers for the same seed, below the argument.
 class dice {
 public:
     explicit dice(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15U) {}

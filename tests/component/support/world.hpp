@@ -355,7 +355,7 @@ public:
         }
     }
 
-    /// Only the connections on which it tells who listens.
+    /// Only the connection on which the client listens.
     void cut_subscription(std::size_t node) {
         wires_[nodes.size() + node]->break_off();
         end_turn();

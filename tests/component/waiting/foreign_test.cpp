@@ -189,7 +189,7 @@ TEST_CASE("plain locks of ours, which are given back without a word, are looked 
     w.take_elsewhere("r", 3);
     const auto e = asleep(w, "r", {.wait = 60s});
     for (auto& node : w.nodes) node.remove("r");
-    // Somebody takes it before the waiter, which has just been told that it is free, can.
+    // Somebody takes it before the waiter, which just learnt that it is free, can.
     bool is_taken = false;
     const auto until = w.now + 2s;
     const auto asked = calls_of(w, resp::wait(), 2);

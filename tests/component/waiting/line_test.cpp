@@ -327,7 +327,7 @@ TEST_CASE("waiting ends at its deadline also where the nodes have not answered b
     } else {
         CHECK(e->outcome() == errc::contended);
         CHECK(w.now - began == 1s);
-        // The last try had no answer: what explains the outcome is what the one before it heard.
+        // The last try had no answer: what explains the outcome is what the one before it received.
         const auto votes = e->held.votes();
         CHECK(std::count_if(votes.begin(), votes.end(),
                             [](const auto& v) { return v.answer == vote::held; }) >= 2);
@@ -347,7 +347,7 @@ TEST_CASE("one that would not wait before the nodes are known hears that they ca
     CHECK(e->outcome() == errc::no_quorum);
 }
 
-// The alarm that settles who may vote is followed, in the same turn, by that of a waiter whose time
+// The alarm that settles the votes is followed, in the same turn, by that of a waiter whose time
 // has passed meanwhile.
 TEST_CASE("a waiter whose time is over before the nodes are known has one try all the same") {
     const auto wait = GENERATE(1ms, 100ms, 499ms, 500ms);

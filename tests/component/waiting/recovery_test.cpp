@@ -170,7 +170,7 @@ TEST_CASE("whatever happened, waiters have a free resource within seconds, and l
     }
     w.set_mode(0, mode::up);
     for (const auto& name : names) {
-        w.take_elsewhere(name, n);  // whoever had it
+        w.take_elsewhere(name, n);  // from its holder, if any
         const auto last = w.acquire(name, {.wait = 60s});
         w.run_for(50ms);
         // Nobody tells of it.
@@ -186,7 +186,7 @@ TEST_CASE("whatever happened, waiters have a free resource within seconds, and l
         }
         INFO(name << " took " << (w.now - began) / 1ms << " ms");
         CHECK(last->held);
-        // Those before it, the dead with their two seconds, and what was not told.
+        // Those before it, the dead with their two seconds, and wake-ups that were lost.
         CHECK(w.now - began <= 4s);
         w.release(std::move(last->held));
     }

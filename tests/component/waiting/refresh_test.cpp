@@ -16,7 +16,7 @@ using namespace redlock::fakes;
 using namespace std::chrono_literals;
 
 TEST_CASE("a waiter sends a bounded number of commands until a key runs out, and has it then") {
-    // Asked for when the subscription stands, and then from refresh to refresh.
+    // Sent when the subscription stands, and then from refresh to refresh.
     const auto [ttl, questions] =
         GENERATE(table<std::chrono::milliseconds, std::size_t>({{500ms, 1}, {3s, 5}, {9s, 13}}));
     world w(fenced_options_for(3));
@@ -26,7 +26,7 @@ TEST_CASE("a waiter sends a bounded number of commands until a key runs out, and
     const auto e = w.acquire("r", {.wait = 60s});
     REQUIRE(w.run_until_over(*e));
     REQUIRE(e->held);
-    // Its time is told in whole ms, and one is added since a key in its last one is still there.
+    // Its time comes in whole ms, and one is added since a key in its last one is still there.
     CHECK(w.now - gone <= 2ms + latency + trip);
     for (std::size_t i = 0; i < 3; ++i) {
         CHECK(calls_of(w, ask::acquire, i) == 2);
@@ -170,7 +170,7 @@ TEST_CASE("however long nodes were away, a waiter sleeps again in its place and 
         w.connected();
         w.take_elsewhere("r", 3);
         const auto e = asleep(w, "r", {.wait = 60s});
-        w.run_for(600ms);  // before it is asked for
+        w.run_for(600ms);  // before the next refresh
         w.set_mode(0, away);
         w.set_mode(1, away);
         w.run_for(how_long);

@@ -182,7 +182,7 @@ TEST_CASE("a subscription to one node that breaks at any moment costs nothing") 
 }
 
 TEST_CASE("one that begins while the subscriptions are made is woken by a release at any moment") {
-    // Another waiter has the client listen: the nodes begin to be heard while this one tries.
+    // Another waiter has the client listen: subscriptions are made while this one tries.
     const duration released = GENERATE(150us, 250us, 1000us, 100'000us, 500'000us);
     for (std::size_t ahead = 0; ahead < 12; ++ahead) {
         world w(fenced_options_for(3));

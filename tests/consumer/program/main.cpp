@@ -1,4 +1,4 @@
-// A user's program, as small as it gets: asks for a lock where no server is, and is told why not.
+// A user's program, as small as it gets: acquires a lock where no server is, and prints why not.
 // SPDX-License-Identifier: MIT
 #include <redlock/blocking_client.hpp>
 #include <redlock/error.hpp>

@@ -85,8 +85,8 @@ public:
         });
     }
 
-    /// All nodes, named "n0", "n1", …; time-outs wide enough for a machine that stalls. Who waits
-    /// for one to expire sets his own.
+    /// All nodes, named "n0", "n1", …; time-outs wide enough for a machine that stalls. A test
+    /// that waits for one to expire sets its own.
     client_options options(bool fencing = true) const {
         client_options all;
         all.fencing = fencing;

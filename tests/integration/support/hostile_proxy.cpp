@@ -75,7 +75,7 @@ public:
             c.stands_still = c.has_vanished;
         }
         if (c.listens != harm_.listeners) return nothing;
-        // Who comes later finds nobody, either.
+        // A later connection finds nobody, either.
         if (has_struck_ && harm_.what != kind::cut && is_sudden(harm_.what)) freeze(c);
         return harm_;
     }

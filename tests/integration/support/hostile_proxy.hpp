@@ -32,7 +32,7 @@ struct harm {
 };
 
 /// Listens on loopback on a port of its own, in a thread of its own. It never holds more than one
-/// piece of each side of a connection: who writes to what stands still meets a full socket.
+/// piece of each side of a connection: a writer to what stands still meets a full socket.
 /// Thread-safe.
 class hostile_proxy {
 public:

@@ -56,7 +56,7 @@ public:
     std::size_t bytes_written() const;
     /// Replaces the script for commands still to come.
     void behave(misbehaviour script);
-    /// Sends bytes that nobody asked for on every open connection.
+    /// Sends bytes that answer no command on every open connection.
     void push(std::string bytes);
     /// Closes every open connection.
     void cut();
@@ -77,7 +77,7 @@ misbehaviour answers(std::string bytes);               ///< The same bytes to ev
 misbehaviour error(std::string text);                  ///< "-text" to everything.
 misbehaviour answers_then_closes(std::string bytes);   ///< A piece of a reply, then the end.
 misbehaviour answers_then_silence(std::string bytes);  ///< A piece of a reply, then nothing more.
-misbehaviour floods(std::string bytes);                ///< The bytes again and again, for ever.
+misbehaviour floods(std::string bytes);                ///< The bytes again and again.
 misbehaviour delays(std::chrono::milliseconds by);     ///< Proper answers, late.
 misbehaviour splits(std::size_t piece);                ///< Proper answers, also in the handshake.
 misbehaviour never_answers();                          ///< Accepts, and says nothing to anything.

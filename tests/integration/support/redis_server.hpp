@@ -74,7 +74,7 @@ public:
     std::string unix_socket() const { return (directory_ / "socket").string(); }
     /// "redis://:password@127.0.0.1:port".
     std::string uri() const;
-    /// How a client is told of it (over TCP). Where it `has_users`, one of them is to be added.
+    /// How a client addresses it (over TCP). Where it `has_users`, one of them is to be added.
     node_options node() const;
     /// The end of the server's log.
     std::string log() const;
@@ -92,7 +92,7 @@ private:
     std::unique_ptr<port_claim> port_;
     pid_t pid_ = -1;
     bool stopped_ = false;
-    bool port_is_known_ = false;  // somebody may have been told of the port: it stays
+    bool port_is_known_ = false;  // clients may know the port: it stays
 };
 
 }  // namespace redlock::testing

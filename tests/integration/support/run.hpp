@@ -17,7 +17,7 @@
 
 namespace redlock::testing {
 
-/// Runs what is ready by now; not for ever where each handler makes the next one ready.
+/// Runs what is ready by now; for 50 ms at most where each handler makes the next one ready.
 inline void catch_up(asio::io_context& context) {
     const auto limit = std::chrono::steady_clock::now() + 50ms;
     if (context.stopped()) context.restart();

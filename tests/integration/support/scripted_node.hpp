@@ -134,7 +134,7 @@ inline asked to_keep(const std::string& key, long long keep_ms, const std::strin
     out.keep = text(keep_ms);
     return out;
 }
-/// Asked by one that waits; of a release with no life: that waits no more.
+/// The request of one that waits; of a release with no life: that waits no more.
 inline asked as_waiter(asked what, const waiter& who) {
     what.id = who.id;
     what.ticket = text(who.ticket);
@@ -142,7 +142,7 @@ inline asked as_waiter(asked what, const waiter& who) {
     return what;
 }
 
-/// Asked by one that would share the key.
+/// The request of one that would share the key.
 inline asked as_reader(asked what) {
     what.readers = what.key + ":R";
     return what;
@@ -242,7 +242,7 @@ private:
     reply last_;
 };
 
-/// One that listens for the keys that a client is told of.
+/// One that listens for the keys of which messages come to a client.
 class wake_listener {
 public:
     explicit wake_listener(const std::string& client, const std::string& prefix = {})

@@ -1,4 +1,4 @@
-// Those who wait for a lock, and what a test sees of them on the nodes; knows no internals.
+// Clients that wait for a lock, and what a test sees of them on the nodes; knows no internals.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -26,7 +26,7 @@ inline double to_ms(clock::duration d) {
     return std::chrono::duration<double, std::milli>(d).count();
 }
 
-/// For whoever reads the test's output: what was measured, and never asserted.
+/// For the reader of the test's output: what was measured, and never asserted.
 inline void print_ms(const std::string& what, clock::duration took) {
     std::printf("    %s: %.1f ms\n", what.c_str(), to_ms(took));
     std::fflush(stdout);

@@ -519,7 +519,7 @@ TEST_CASE("a fence that no client can have drawn makes no round above it") {
     CHECK(left.why.error == errc::clock_skew);
     CHECK_FALSE(j.believes(101));
 
-    // An extension goes out once more above the fence that the node told.
+    // An extension goes out once more above the fence that the node reported.
     const auto extension =
         j.weigh(wire::compare_answer{.choice = core::choice::no, .fence = 100});
     CHECK(extension.choice == core::choice::unable);

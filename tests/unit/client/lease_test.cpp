@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-// Tests what a lease and its client share: who ends it first, and who hears of it; knows no nodes.
+// Tests what a lease and its client share: which ends it first, which learns it; knows no nodes.
 namespace lease_state_test {
 
 using namespace redlock;

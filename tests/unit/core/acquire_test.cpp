@@ -1046,7 +1046,7 @@ TEST_CASE("without a stale vote there is no second round, however few have answe
 
 }  // namespace attempt_test
 
-// Which slot is asked for: by what nodes told, by what was freed, and by chance.
+// Which slot is requested: by what nodes reported, by what was freed, and by chance.
 namespace slot_choice_test {
 
 using namespace redlock;

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-// The restart guard: who may vote and since when, to the nanosecond.
+// The restart guard: which nodes may vote and since when, to the nanosecond.
 namespace eligibility_test {
 
 using namespace redlock;
@@ -851,7 +851,7 @@ TEST_CASE("a connection that breaks after the record was made voids the bootstra
     b.found(0, made_by("m"), start);
     b.down(0);
     CHECK_FALSE(b.is_pending());
-    // Not even where the node then has none again, and takes the mark by a call of before.
+    // Not even where the node then has none again, and takes the mark by an earlier call.
     b.found(0, made_by("m"), start);
     b.found(1, made_by("m"), start);
     b.found(2, made_by("m"), start);
@@ -889,7 +889,7 @@ TEST_CASE("all nodes are found new within the window or none is opened") {
 }
 
 TEST_CASE("a record counts as found at the instant when it was requested") {
-    // The answer lay there while this client slept; what it told is as old as the question.
+    // The answer lay there while this client slept; what it says is as old as the question.
     bootstrap b = fresh();
     b.found(0, made_by("m"), start + 1h, start);
     b.found(1, made_by("m"), start + 1h, start + 1h);
@@ -1137,7 +1137,7 @@ public:
         }
     }
 
-    // Nodes that hold leases of before, and forget them one after the other.
+    // Nodes that hold earlier leases, and forget them one after the other.
     void begin_used() {
         for (auto& n : nodes_) n = record{"", noon};
     }
@@ -1166,7 +1166,7 @@ public:
     }
 
     /// How many things can happen next: a message arrives; with faults also a connection breaks,
-    /// a client comes anew, or a node forgets, each at once.
+    /// a client comes again, or a node forgets, each at once.
     std::size_t choices() const {
         const std::size_t pairs = clients_.size() * nodes_.size();
         const std::size_t faults = has_faults_ ? pairs + clients_.size() + nodes_.size() : 0;

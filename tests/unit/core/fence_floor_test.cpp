@@ -55,7 +55,7 @@ TEST_CASE("where clocks went back by more, node time and the lift are above ever
     // As far above as a fence can be that was drawn before the next one wrote the time.
     CHECK(time_us + lifted.lift_us == noon + us(tolerance + 5s));
     CHECK(core::least_step_of(lifted, tolerance) == by);
-    // Everybody who reads it leaves it, now and later.
+    // Every client that reads it leaves it, now and later.
     CHECK(lifted_for(lifted, time_us, tolerance) == lifted);
     CHECK(lifted_for(lifted, time_us + us(10s), tolerance) == lifted);
 }

@@ -29,7 +29,7 @@ namespace {
 
 constexpr time_point began{1h};
 
-/// A caller, which notes what the machine told it.
+/// A caller, which notes what the machine reports to it.
 struct caller final : core::limited {
     void on_turn(time_point) override { ++turns; }
     void on_rest(time_point until) override { rests_until = until; }

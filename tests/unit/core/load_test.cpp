@@ -1,4 +1,4 @@
-// The window on what is asked at once: its size, its order, and who is let in when; knows no node.
+// The window on requests at once: its size, its order, and which enters when; knows no node.
 // SPDX-License-Identifier: MIT
 #include "core/load.hpp"
 
@@ -30,7 +30,7 @@ private:
     }
 };
 
-/// Many who ask, answered as a node of a certain speed would: one after the other.
+/// Many callers, answered as a node of a certain speed would: one after the other.
 struct crowd {
     explicit crowd(std::size_t n) : all(n) {}
 
@@ -88,7 +88,7 @@ TEST_CASE("operations enter at once while there is room, the others in order of 
     gate.withdraw(inside[0]);
     somebody last;
     CHECK(gate.apply(last) ==
-          answer::wait);  // not past those who are held up, though there is room
+          answer::wait);  // not past those that are held up, though there is room
     gate.admit(start);
     CHECK(order == std::vector{&late[0]});
     gate.withdraw(late[1]);
@@ -169,7 +169,7 @@ TEST_CASE("answers that nobody gave at once are no sign of slowness") {
     const auto before = gate.size();
     for (int i = 1; i < 10; ++i) {
         REQUIRE(gate.apply(one) == answer::enter);
-        gate.unanswered(one, start + i * 1s, start + i * 1s);  // nobody could be asked
+        gate.unanswered(one, start + i * 1s, start + i * 1s);  // no node could be queried
     }
     CHECK(gate.size() == before);
     for (int i = 1; i < 100; ++i) {

@@ -1,4 +1,4 @@
-// Which acquire of a client has the next turn, and when the nodes are asked for those that sleep.
+// Which acquire of a client has the next turn, and when the nodes are queried for those that sleep.
 // SPDX-License-Identifier: MIT
 #include "core/queue.hpp"
 

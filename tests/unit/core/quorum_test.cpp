@@ -147,7 +147,7 @@ public:
         values_.emplace_back();
         return *this;
     }
-    // The last one told its value, and then no more.
+    // The last one reported its value, and then no more.
     nodes& then(key_state s) {
         state_.nodes.back().state = s;
         return *this;

@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-// When a waiter tries again: what the nodes told, wake-ups, the bounds of its rest, the deadline;
+// When a waiter tries again: the nodes' answers, wake-ups, the bounds of its rest, the deadline;
 // and the pauses of a leader whose work fails at once, and the rests after split votes.
 namespace retry_test {
 
@@ -234,7 +234,7 @@ TEST_CASE("after a wake-up by a node only its answer to a later question counts"
     w.woken(1, start + 2s);
     CHECK(sleep_of(w) == duration(8s));
     w.queried(node_mask::only(0));
-    w.answered(1, {.free_at = start + 8s}, start);  // not asked since
+    w.answered(1, {.free_at = start + 8s}, start);  // not queried since
     w.answered(0, {.free_at = start + 3s}, start);
     CHECK(sleep_of(w) == duration(3s));
 }
@@ -304,7 +304,7 @@ TEST_CASE("the next try is never after the deadline") {
 
 namespace {
 
-// Held by somebody foreign for a minute, as it is told.
+// Held by somebody foreign for a minute, as the nodes report it.
 core::outlook foreign(std::size_t holder, time_point now, duration before = 0ms) {
     auto o = core::look_ahead(60s, before, now);
     o.is_foreign = true;
@@ -581,7 +581,7 @@ TEST_CASE("an answer that names only what was freed meanwhile lets the waiter ha
     blocked_keys keys(3);
     CHECK_FALSE(keys.answered(0, 0b100));
     keys.queried(node_mask::only(0));
-    CHECK_FALSE(keys.woken(0, 0));  // by what it told before
+    CHECK_FALSE(keys.woken(0, 0));  // by what it reported before
     CHECK(keys.answered(0, 0b001));
     CHECK_FALSE(keys.answered(0, 0));
 }

@@ -102,7 +102,7 @@ TEST_CASE("a guard that can't see anything is doubtful") {
     o.fencing = false;
     CHECK(errors(o).empty());
     CHECK(places(o, config_issue::level::warning) == set{"/restart_guard"});
-    o.guard = restart_guard::automatic;  // what whoever says nothing gets
+    o.guard = restart_guard::automatic;  // the default
     CHECK(validate(o).empty());
 }
 

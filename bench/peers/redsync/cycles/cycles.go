@@ -1,4 +1,4 @@
-// Acquires and releases with redsync as fast as it goes, told by lines of text; knows no client.
+// Acquires and releases with redsync as fast as it goes, ordered by lines of text; knows no client.
 // SPDX-License-Identifier: MIT
 
 // Package cycles is a peer whose rate scripts/bench sets beside redlock's. Its programs are called

@@ -27,7 +27,7 @@ func Usual(options *redis.Options) (redis.UniversalClient, error) {
 
 // Connect returns when every node answers, so that the connections are there before it counts.
 func Connect(ports []string, by Way) (*redsync.Redsync, error) {
-	redis.SetLogger(silence{}) // what a lock comes to is said by whoever asked for it
+	redis.SetLogger(silence{}) // the caller says what becomes of a lock
 	var pools []syncredis.Pool
 	for _, port := range ports {
 		client, err := by(&redis.Options{

@@ -1,7 +1,7 @@
 // Connects redsync to nodes on loopback through rueidis; knows no lock.
 // SPDX-License-Identifier: MIT
 
-// Package rueidisnodes is apart from nodes, so that who needs no rueidis downloads none.
+// Package rueidisnodes is apart from nodes, so that a program without rueidis downloads none.
 package rueidisnodes
 
 import (
