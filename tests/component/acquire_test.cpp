@@ -8,6 +8,8 @@
 
 #include "wire/request.hpp"
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
@@ -99,6 +101,46 @@ TEST_CASE("somebody else's keys on a quorum are contention") {
     w.run_for(20ms);
     CHECK(w.ours("r") == 0);
     CHECK(w.engine->stats().contended == 1);
+}
+
+TEST_CASE("an acquire is counted by how it ends, and as nothing else") {
+    world w(5);
+    w.connected();
+    // Granted, contended, without a quorum, too late, cancelled.
+    std::array<std::uint64_t, 5> counted{};
+    SECTION("granted") {
+        CHECK(w.granted("r")->held);
+        counted[0] = 1;
+    }
+    SECTION("another client has it") {
+        w.take_elsewhere("r", 3);
+        CHECK(w.granted("r")->outcome() == errc::contended);
+        counted[1] = 1;
+    }
+    SECTION("too few nodes answer") {
+        for (std::size_t i = 0; i < 3; ++i) w.set_mode(i, mode::mute);
+        CHECK(w.granted("r")->outcome() == errc::no_quorum);
+        counted[2] = 1;
+    }
+    SECTION("the grants come too late") {
+        for (auto& way : w.latency) way = 12ms;
+        w.run_for(1s);
+        CHECK(w.granted("r", {.ttl = 20ms})->outcome() == errc::validity_exhausted);
+        counted[3] = 1;
+    }
+    SECTION("cancelled") {
+        const auto e = w.acquire("r");
+        w.turn();
+        w.cancel(*e);
+        REQUIRE(w.run_until_over(*e));
+        CHECK_FALSE(e->held);
+        counted[4] = 1;
+    }
+    const auto s = w.engine->stats();
+    CHECK(std::array{s.granted, s.contended, s.no_quorum, s.validity_exhausted, s.cancelled} ==
+          counted);
+    CHECK(s.leases == s.granted);
+    CHECK(s.waiting == 0);
 }
 
 TEST_CASE("without a wait it tries again where votes were split, and ends at once beside a holder") {

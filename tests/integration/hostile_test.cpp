@@ -248,6 +248,7 @@ TEST_CASE("a hostile node alone grants nothing, and its vote names the cause", "
               MUST(got.value().votes().size() == 1);
               const auto& v = got.value().votes()[0];
               MUST(v.node.str() == "h0");
+              // Which one, the misdeed decides, and when its connection ends; no other answer does.
               MUST((v.answer == vote::refused || v.answer == vote::timed_out ||
                     v.answer == vote::unreachable || v.answer == vote::quarantine));
               MUST(v.error != error_code{});

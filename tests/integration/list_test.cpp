@@ -196,6 +196,21 @@ TEST_CASE("watch tells when too few nodes are left to know", "[list]") {
     CHECK(d.until([&] { return contains_text(watching.out(), "'r' unknown: too few nodes answered"); }));
 }
 
+TEST_CASE("watch goes on where one node of three is down", "[list]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto held = d.acquire("r", {.ttl = 50s});
+    REQUIRE(held.error() == error_code{});
+    tool_process watching({"watch", "--config", nodes.config(), "r"});
+    REQUIRE(d.until([&] { return contains_text(watching.out(), "'r' held by"); }));
+    nodes.kill(0);
+    d.pass(600ms);  // it notices that at once, and looks several times
+    CHECK(line_count(watching.out()) == 1);
+    CHECK(d.release(std::move(held.value())) == error_code{});
+    CHECK(d.until([&] { return contains_text(watching.out(), "'r' free"); }));
+    CHECK(line_count(watching.out()) == 2);
+}
+
 TEST_CASE("watch prints a line at each change of holder", "[list]") {
     cluster nodes(3);
     driver d(nodes.options());

@@ -347,7 +347,7 @@ TEST_CASE("a slot that is kept for a time at most counts as taken until its key 
     CHECK(until_ms <= n.clock_us / 1000 + 5'000);
 }
 
-TEST_CASE("who wants more slots than there are looks again when their number may be another",
+TEST_CASE("a call for more slots than there are looks again when their number may be another",
           "[scripts]") {
     slot_node n;
     CHECK(n.take(0, 3, theirs, begun_us) == "1");

@@ -147,6 +147,7 @@ TEST_CASE("extending with no key, or somebody else's, on a quorum is not_held", 
     const bool is_plain = GENERATE(false, true);
     prolonged s(10s, false, !is_plain);
     const auto before = s.held.valid_until();
+    std::optional<std::string> left;
     SECTION("no key in the plain mode") {
         if (!is_plain) return;  // with a fence it is taken until the lease is over
         s.nodes.ask(0).del("r");
@@ -155,12 +156,12 @@ TEST_CASE("extending with no key, or somebody else's, on a quorum is not_held", 
     SECTION("somebody else's") {
         s.nodes.ask(0).set("r", "foreign");
         s.nodes.ask(1).set("r", "foreign");
+        left = "foreign";
     }
     CHECK(s.d.extend(s.held, 30s) == errc::not_held);
     CHECK(s.held.valid_until() == before);
     for (std::size_t i = 0; i < 2; ++i) {
-        const auto value = s.nodes.ask(i).get("r");
-        CHECK((!value || value == "foreign"));
+        CHECK(s.nodes.ask(i).get("r") == left);
         CHECK(s.nodes.ask(i).pttl("r") < 0ms);
     }
 }
@@ -200,8 +201,7 @@ TEST_CASE("an extension that ends after the validity does not count", "[extend]"
     REQUIRE(s.d.until([&] { return s.held.remaining() == 0ms; }));
     s.nodes.cont(0);
     s.nodes.cont(1);
-    const auto error = s.d.finish(extended).error();
-    CHECK((error == errc::lost || error == errc::no_quorum));
+    CHECK(s.d.finish(extended).error() == errc::lost);
     CHECK_FALSE(s.held);
     CHECK(s.held.remaining() == 0ms);
 }

@@ -7,8 +7,11 @@
 
 #include <boost/asio/error.hpp>
 #include <openssl/bio.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
@@ -25,6 +28,31 @@ namespace {
 const redlock::testing::certificates& papers() {
     static const redlock::testing::certificates made;
     return made;
+}
+
+// Makes another certificate of "good", which is valid for one day: from `first` days after now on,
+// or before now. The openssl command of an older system has no option for that.
+void make_valid_from(int first, const std::string& name) {
+    using file = std::unique_ptr<std::FILE, decltype(&std::fclose)>;
+    const auto open = [](const std::string& path, const char* mode) {
+        file out(std::fopen(path.c_str(), mode), &std::fclose);
+        if (!out) throw std::runtime_error(path);
+        return out;
+    };
+    const std::unique_ptr<X509, decltype(&X509_free)> paper(
+        PEM_read_X509(open(papers().file("good"), "r").get(), nullptr, nullptr, nullptr), &X509_free);
+    const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> root(
+        PEM_read_PrivateKey(open(papers().key("ca"), "r").get(), nullptr, nullptr, nullptr),
+        &EVP_PKEY_free);
+    REQUIRE(paper);
+    REQUIRE(root);
+    constexpr long day = 24L * 60 * 60;
+    REQUIRE(X509_gmtime_adj(X509_getm_notBefore(paper.get()), first * day) != nullptr);
+    REQUIRE(X509_gmtime_adj(X509_getm_notAfter(paper.get()), (first + 1) * day) != nullptr);
+    REQUIRE(X509_sign(paper.get(), root.get(), EVP_sha256()) > 0);
+    REQUIRE(PEM_write_X509(open(papers().file(name), "w").get(), paper.get()) == 1);
+    std::filesystem::copy_file(papers().key("good"), papers().key(name),
+                               std::filesystem::copy_options::overwrite_existing);
 }
 
 node_options tls_node() {
@@ -150,6 +178,20 @@ TEST_CASE("a certificate counts only with root, name and time", "[tls]") {
     SECTION("another root") {
         certificate = "unrelated";
         expected = tls_errc::untrusted;
+    }
+    SECTION("a time that is over") {
+        certificate = "expired";
+        make_valid_from(-2, certificate);
+        expected = tls_errc::expired;
+    }
+    SECTION("a time that has not begun") {
+        certificate = "early";
+        make_valid_from(1, certificate);
+        expected = tls_errc::not_yet_valid;
+    }
+    SECTION("a time that has begun, and is not over") {
+        certificate = "present";
+        make_valid_from(0, certificate);
     }
     SECTION("the system's roots") {
         node.tls->ca_file.clear();
