@@ -36,7 +36,8 @@ class Lost:
         return self._lease._is_lost()
 
     def wait(self, timeout: Optional[Seconds] = None) -> bool:
-        """Blocks until the lease is lost or released, or the time is over. Whether it is lost."""
+        """Blocks until the lease is lost, released or detached, or the time is over. Whether it is
+        lost."""
         return self._lease._wait_for_loss(None if timeout is None else max(0, waiting(timeout, "timeout")))
 
     def fileno(self) -> int:
@@ -154,8 +155,7 @@ class Lease(Single):
         has the token."""
         if self._is_foreign():
             return
-        with self._gate:
-            handle, self._handle = self._handle, c_void_p()
+        handle = self._taken()
         if not handle:
             return
         if self._long.acquire(blocking=False):
@@ -185,13 +185,20 @@ class Lease(Single):
             raise NotHeld("the lease was released")
         return self._handle
 
+    def _taken(self) -> c_void_p:
+        """The handle, which the lease has no longer; null if it had none. Wakes what waits for the loss."""
+        with self._gate:
+            handle, self._handle = self._handle, c_void_p()
+            if handle and self._waiters:
+                os.write(library.lease_lost_fd(handle), (1).to_bytes(8, "little"))
+        return handle
+
     def _release(self) -> int:
         self._refuse_child()
         with self._long:
-            with self._gate:
-                handle, self._handle = self._living(), c_void_p()
-                if self._waiters:
-                    os.write(library.lease_lost_fd(handle), (1).to_bytes(8, "little"))
+            handle = self._taken()
+            if not handle:
+                raise NotHeld("the lease was released")
             number: int = library.release(handle)
         if number in (LOST, CLIENT_CLOSED):
             self._was_lost = True

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 import dataclasses
 import functools
+import inspect
 import os
 import threading
 import time
@@ -9,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, TypeVar
 
 from . import _interrupts
 from ._errors import (CONTENDED, Contended, Error, InvalidArgument, LeaseLost, NoQuorum, NotHeld,
-                      WouldDeadlock, check, error_of)
+                      WouldDeadlock, WrongType, check, error_of)
 from ._lease import Lease, Lost, Nodes
 from ._native import Options, Single, byref, c_int64, c_void_p, library
 from ._options import Resources, as_bytes, copy_of, count
@@ -60,6 +61,11 @@ class Stack:
             self._held = [one for one in self._held if one is not last]
             return last[1]
 
+    def remove(self, lease: Any) -> None:
+        """Keeps it no longer, if it was kept."""
+        with _gate:
+            self._held = [one for one in self._held if one[1] is not lease]
+
     def has_valid(self) -> bool:
         with _gate:
             return any(one[1].valid for one in self._held)
@@ -77,7 +83,7 @@ def options_for(options: Options, blocking: bool, timeout: Optional[Seconds]) ->
 class Lock(Single):
     """`with client.lock("stock:4711", ttl=10, wait=5) as lease:` holds the resource for the section.
     Any thread may use the object, each for sections of its own. A section may be left on another thread
-    than the one that entered it. `@client.lock("stock:4711")` over a function makes each call a
+    than the one that entered it. `@client.lock("stock:4711")` over a plain function makes each call a
     section."""
 
     _may_nest = False
@@ -98,14 +104,17 @@ class Lock(Single):
         calls `release` of this object, which keeps it until then. Raises Contended if the wait is over.
         Not `blocking`: one attempt; None if the resource is held."""
         options = options_for(self._options, blocking, timeout)
+        lease: Optional[Lease] = None
         try:
             lease = self._client.acquire(self._resources, options)
-        except Contended:
-            if blocking:
-                raise
-            return None
-        self._held.add(threading.current_thread(), lease, False)
-        return lease
+            self._held.add(threading.current_thread(), lease, False)
+            return lease
+        except BaseException as error:  # also that of a handler of a signal: the caller gets no lease then
+            self._held.remove(lease)
+            del lease  # which else lives as long as the exception
+            if isinstance(error, Contended) and not blocking:
+                return None
+            raise
 
     def try_acquire(self) -> Optional[Lease]:
         """As `acquire`, except that contention is no error: None."""
@@ -134,13 +143,21 @@ class Lock(Single):
         me = threading.current_thread()
         if not self._may_nest and self._held.has_section_of(me):
             raise WouldDeadlock(f"this thread holds {str(self._resources)!r} already")
-        lease = self._client.acquire(self._resources, self._options)
-        self._held.add(me, lease, True)
-        return lease
+        lease: Optional[Lease] = None
+        try:
+            lease = self._client.acquire(self._resources, self._options)
+            self._held.add(me, lease, True)
+            return lease
+        except BaseException:  # also that of a handler of a signal: Python does not call __exit__ then
+            self._held.remove(lease)
+            del lease  # which else lives as long as the exception
+            raise
 
     def __exit__(self, kind: Any, _error: Any, _trace: Any) -> None:
         """Releases the lease. Raises LeaseLost if the section did not have it until its end, unless an
         exception is already on its way."""
+        # A handler of a signal that raises just here leaves the section open: Python calls this once. Later
+        # the lease is dropped, and so released in the background.
         lease = self._held.take(threading.current_thread(), True)
         if lease is not None:
             lease._end_section(kind is not None)
@@ -148,12 +165,30 @@ class Lock(Single):
             raise NotHeld(f"no section of this lock of {str(self._resources)!r} is open")
 
     def __call__(self, function: F) -> F:
-        """Decorates a function: each of its calls is a section."""
+        """Decorates a plain function: each of its calls is a section."""
         return in_sections(self, function)
+
+
+# What works after its call has returned, when the section is over; with what does it in a section.
+_LATER: "Tuple[Tuple[Callable[[Any], bool], str], ...]" = (
+    (inspect.iscoroutinefunction, "a coroutine function: decorate it with a lock of redlock_quorum.aio.Client"),
+    (inspect.isgeneratorfunction, "a generator function: write `with` in it"),
+    (inspect.isasyncgenfunction, "an async generator function: write `async with` in it, with a lock of "
+                                 "redlock_quorum.aio.Client"),
+)
+
+
+def is_of_kind(is_it: Callable[[Any], bool], function: Any) -> bool:
+    """Whether the function is such a one, or an object that is called as one."""
+    return is_it(function) or is_it(getattr(function, "__call__", None))
 
 
 def in_sections(lock: Any, function: F) -> F:
     """The function, each of whose calls is a section."""
+    for is_it, name in _LATER:
+        if is_of_kind(is_it, function):
+            raise WrongType(f"function must be a plain function, and {function!r} is {name}")
+
     @functools.wraps(function)
     def locked(*words: Any, **more: Any) -> Any:
         with lock:
@@ -180,21 +215,12 @@ class RLock(Single):
     def acquire(self, blocking: bool = True, timeout: Optional[Seconds] = None) -> Optional[Lease]:
         """As `Lock.acquire`; the lease of the outermost level. Raises LeaseLost if the thread has the lock
         and lost its lease: no level more begins."""
-        me = threading.current_thread()
-        if me in self._held:
-            lease, levels = self._held[me]
-            if not lease.valid:
-                raise LeaseLost(f"the lease of {str(self._resources)!r} was lost")
-            self._held[me] = (lease, levels + 1)
-            return lease
         try:
-            lease = self._client.acquire(self._resources, options_for(self._options, blocking, timeout))
+            return self._begin(blocking, timeout)
         except Contended:
             if blocking:
                 raise
             return None
-        self._held[me] = (lease, 1)
-        return lease
 
     def release(self) -> None:
         """Ends one level of this thread; the last one releases the lease, and raises what that does."""
@@ -212,19 +238,40 @@ class RLock(Single):
         return held is not None and held[0].valid
 
     def __enter__(self) -> Lease:
-        lease = self.acquire()
-        assert lease is not None
-        return lease
+        return self._begin(True, None)
 
     def __exit__(self, kind: Any, _error: Any, _trace: Any) -> None:
         """Ends one level: of this thread, else of the one that entered last."""
         self._end(kind is not None)
 
     def __call__(self, function: F) -> F:
-        """Decorates a function: each of its calls is a section."""
+        """Decorates a plain function: each of its calls is a section."""
         return in_sections(self, function)
 
+    def _begin(self, blocking: bool, timeout: Optional[Seconds]) -> Lease:
+        me = threading.current_thread()
+        before = self._held.get(me)
+        lease: Optional[Lease] = None
+        try:
+            if before is None:
+                lease = self._client.acquire(self._resources, options_for(self._options, blocking, timeout))
+                self._held[me] = (lease, 1)
+                return lease
+            lease, levels = before
+            if not lease.valid:
+                raise LeaseLost(f"the lease of {str(self._resources)!r} was lost")
+            self._held[me] = (lease, levels + 1)
+            return lease
+        except BaseException:  # also that of a handler of a signal: no level begins, and none is ended
+            if before is None:
+                self._held.pop(me, None)
+            else:
+                self._held[me] = before
+            del lease, before  # which else live as long as the exception
+            raise
+
     def _end(self, has_failed: bool) -> None:
+        # As of Lock.__exit__: a handler that raises before the level is taken leaves it open.
         me: Any = threading.current_thread()
         if me not in self._held:
             me = next(reversed(list(self._held)), None)

@@ -9,6 +9,7 @@ Other calls, which are short, are made by a few threads that end when they are i
 cancelled gives back what it was about to be granted."""
 import asyncio
 import functools
+import inspect
 import os
 import queue
 import threading
@@ -18,7 +19,7 @@ from typing import (Any, AsyncIterator, Awaitable, Callable, Dict, List, Mapping
                     Union)
 
 from . import _client, _lease, _locks
-from ._errors import Contended, LeaseLost, NotHeld, WouldDeadlock, check, error_of
+from ._errors import Contended, LeaseLost, NotHeld, WouldDeadlock, WrongType, check, error_of
 from ._kinds import Kinds
 from ._native import Options, Single, byref, c_void_p, library
 from ._options import Resources, count
@@ -110,7 +111,7 @@ async def _in_thread(call: Callable[[], Any]) -> Any:
 
 
 class _Calls:
-    """The acquires of one loop that are under way."""
+    """The acquires of one loop that are under way. The loop has it, by its reader, until it is closed."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._queue = library.queue_new()
@@ -137,14 +138,22 @@ class _Calls:
             check(library.queue_add(self._queue, pending), client.process)
             error = await outcome
         finally:
-            if self._waiting.pop(number, None) is not None:
-                library.pending_cancel(pending)
+            self._cancel(number)
         try:
             if error is not None:
                 raise error
         finally:
             del error, outcome
         return lease._granted()
+
+    def end(self) -> None:
+        """The loop was closed: what is under way has no owner any more."""
+        for number in list(self._waiting):
+            self._cancel(number)
+
+    def _cancel(self, number: int) -> None:
+        if self._waiting.pop(number, None) is not None:
+            library.pending_cancel(number)
 
     def _take_over(self) -> None:
         while True:
@@ -158,15 +167,27 @@ class _Calls:
                 outcome.set_result(error)
 
 
-_calls: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Calls]" = weakref.WeakKeyDictionary()
+# Both are weak: calls have futures, which have their loop. So those of a closed loop are garbage.
+_calls: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, weakref.ref[_Calls]]" = (
+    weakref.WeakKeyDictionary())
 
 
 def _calls_here() -> _Calls:
     loop = asyncio.get_running_loop()
-    calls = _calls.get(loop)
+    known = _calls.get(loop)
+    calls = None if known is None else known()
     if calls is None:
-        calls = _calls[loop] = _Calls(loop)
+        _end_closed()
+        calls = _Calls(loop)
+        _calls[loop] = weakref.ref(calls)
     return calls
+
+
+def _end_closed() -> None:
+    """A program may keep the tasks of a loop that it closed: their acquires end when the next loop begins."""
+    for loop, known in list(_calls.items()):
+        if loop.is_closed() and (calls := known()) is not None:
+            calls.end()
 
 
 class Lost:
@@ -180,8 +201,8 @@ class Lost:
         return self._lease._sync._is_lost()
 
     async def wait(self) -> bool:
-        """Until the lease is lost, or released. Whether it is lost."""
-        return await asyncio.shield(self._lease._end_of_watch())
+        """Until the lease is lost, released or detached. Whether it is lost."""
+        return await self._lease._wait_for_loss()
 
     def __await__(self) -> Any:
         return self.wait().__await__()
@@ -193,8 +214,10 @@ class Lease(Single):
 
     def __init__(self, sync: _lease.Lease) -> None:
         self._sync = sync
-        self._watch: "Optional[asyncio.Future[bool]]" = None
+        self._watch: "Optional[asyncio.Future[None]]" = None
         self._watched = -1
+        self._waiters = 0
+        self._is_ending = False
 
     def __bool__(self) -> bool:
         return self._sync.valid
@@ -257,7 +280,7 @@ class Lease(Single):
 
     def detach(self) -> None:
         """Ends renewal without a release: see `redlock_quorum.Lease.detach`."""
-        self._end_watch()
+        self._end()
         self._sync.detach()
 
     async def extend(self, ttl: Seconds) -> None:
@@ -266,37 +289,43 @@ class Lease(Single):
 
     async def release(self) -> None:
         """Releases it: see `redlock_quorum.Lease.release`."""
-        self._end_watch()
+        self._end()
         await _in_thread(self._sync.release)
 
     async def _end_section(self, has_failed: bool) -> None:
-        self._end_watch()
+        self._end()
         await _in_thread(lambda: self._sync._end_section(has_failed))
 
-    def _end_of_watch(self) -> "asyncio.Future[bool]":
-        """Completes with whether the lease was lost."""
-        loop = asyncio.get_running_loop()
-        if self._watch is None:
-            self._watch = loop.create_future()
-            if self._sync._handle.value and not self._sync._is_lost():
+    async def _wait_for_loss(self) -> bool:
+        if not self._is_ending and not self._is_over() and not self._sync._is_lost():
+            if self._watch is None:
                 self._watched = self._sync._lost_fd()
+                loop = asyncio.get_running_loop()
+                self._watch = loop.create_future()
                 loop.add_reader(self._watched, self._end_watch)
-            else:
-                self._watch.set_result(self._sync._is_lost())
-        return self._watch
+            self._waiters += 1
+            try:
+                await asyncio.shield(self._watch)
+            finally:
+                self._waiters -= 1
+                if self._waiters == 0:
+                    self._end_watch()
+        return self._sync._is_lost()
+
+    def _end(self) -> None:
+        """Before the descriptor goes with the lease."""
+        self._is_ending = True
+        self._end_watch()
 
     def _end_watch(self) -> None:
-        """The lease is lost, or about to be released."""
-        if self._watched < 0 or self._watch is None:
+        """The lease is lost, about to end, or no task waits any more: the reader's loop has the lease, which
+        would never be dropped."""
+        watch, self._watch = self._watch, None
+        if watch is None or watch.get_loop().is_closed():
             return
-        self._watch.get_loop().remove_reader(self._watched)
-        self._watched = -1
-        if not self._watch.done():
-            self._watch.set_result(self._sync._is_lost())
-
-    def __del__(self) -> None:
-        if self._watched >= 0 and self._watch is not None and not self._watch.get_loop().is_closed():
-            self._watch.get_loop().remove_reader(self._watched)
+        watch.get_loop().remove_reader(self._watched)
+        if not watch.done():
+            watch.set_result(None)
 
 
 class Lock(Single):
@@ -374,6 +403,11 @@ class Lock(Single):
 
     def __call__(self, function: F) -> F:
         """Decorates a coroutine function: each of its calls is a section."""
+        if not _locks.is_of_kind(inspect.iscoroutinefunction, function):
+            raise WrongType(f"function must be a coroutine function (async def), not {function!r}: decorate a "
+                            "plain one with a lock of redlock_quorum.Client; in an async generator write "
+                            "`async with`")
+
         @functools.wraps(function)
         async def locked(*words: Any, **more: Any) -> Any:
             async with self:

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """usage: REDLOCK_CONFIG=FILE REDLOCK_LIBRARY=FILE PYTHONPATH=DIR locks.py [TEST...]"""
 import copy
+import functools
 import gc
+import itertools
 import json
 import math
 import os
@@ -15,7 +17,7 @@ import unittest
 from datetime import timedelta
 
 import redlock_quorum as redlock
-from redlock_quorum import _times, aio
+from redlock_quorum import _locks, _times, aio
 
 LONGEST_S = 60  # ends what hangs; judges no speed
 
@@ -204,6 +206,77 @@ class Locks(TwoClients):
         self.assertEqual(work(1, two=2), (True, 3))
         self.assertEqual(work.__doc__, "Its own text.")
         self.assertFalse(self.is_held())
+
+    def test_a_decorator_refuses_what_runs_after_its_call(self):
+        async def task():
+            pass
+
+        def generator():
+            yield
+
+        async def both():
+            yield
+
+        class Called:
+            async def __call__(self):
+                pass
+
+        for lock in (self.client.lock("r"), self.client.rlock("r")):
+            for wrong, instead in ((task, "aio.Client"), (functools.partial(task), "aio.Client"),
+                                   (Called(), "aio.Client"), (generator, "`with` in it"),
+                                   (both, "`async with` in it")):
+                with self.assertRaisesRegex(redlock.WrongType, f"^function must be .*{instead}"):
+                    lock(wrong)
+
+    def raising_at(self, line, call):
+        """The call, in which an exception comes at so manieth line of an acquire, as a handler's may."""
+        def trace(frame, event, _):
+            nonlocal line
+            code = frame.f_code
+            if code.co_filename != _locks.__file__ or code.co_name not in ("__enter__", "acquire", "_begin"):
+                return None
+            line -= event == "line"
+            if line < 0:
+                raise KeyError
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            call()
+        finally:
+            sys.settrace(before)
+
+    def test_an_exception_of_a_handler_leaves_nothing_open(self):
+        for kind in (self.client.lock, self.client.rlock):
+            lock = kind(self.id(), wait=LONGEST_S)
+            for begin, end in ((lock.__enter__, lambda lock=lock: lock.__exit__(None, None, None)),
+                               (lock.acquire, lock.release)):
+                for line in itertools.count():
+                    try:
+                        self.raising_at(line, begin)
+                        break
+                    except KeyError:
+                        with lock:  # which is free while the exception is handled
+                            pass
+                        self.assertFalse(lock.owned())
+                self.assertGreater(line, 5)
+                end()
+                self.assertFalse(lock.owned())
+
+    def test_an_exception_of_a_handler_leaves_an_rlock_its_levels(self):
+        lock = self.client.rlock(self.id())
+        for line in itertools.count():
+            with lock:
+                try:
+                    self.raising_at(line, lock.acquire)
+                    break
+                except KeyError:
+                    self.assertTrue(lock.owned())
+            self.assertFalse(lock.owned())
+        self.assertGreater(line, 5)
+        self.assertTrue(lock.owned())
+        lock.release()
 
     def test_what_stands_for_one_object_has_no_copy(self):
         lease = self.client.lock(self.id()).acquire()
@@ -418,6 +491,14 @@ class Locks(TwoClients):
         self.assertEqual(said, [False])
         self.assertRaises(redlock.NotHeld, lease.release)
         self.assertFalse(lease.lost.is_set())
+
+    def test_a_detach_ends_the_wait_for_a_loss(self):
+        lease = self.client.lock(self.id(), ttl=2).acquire()
+        said = []
+        threading.Thread(target=lambda: said.append(lease.lost.wait()), daemon=True).start()
+        await_value(self, "threads that wait for the loss", lambda: lease._waiters, 1)
+        lease.detach()
+        await_value(self, "what the wait returned", lambda: said, [False])
 
     def test_a_token_moves_a_lease(self):
         lease = self.client.lock(self.id(), ttl=20).acquire()

@@ -198,6 +198,34 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
         gc.collect()
         self.assertLessEqual(len(aio._calls), 2)
 
+    async def test_a_loop_that_is_closed_leaves_no_waiter(self):
+        kept = []
+
+        def run():
+            async def begin():
+                kept.append(asyncio.ensure_future(self.client.lock(self.id(), wait=600).acquire()))
+                await self.becomes("waiting", 1)
+
+            loop = asyncio.new_event_loop()
+            loop.set_exception_handler(lambda *_: None)  # asyncio's word on tasks that are destroyed
+            loop.run_until_complete(begin())
+            loop.close()
+
+        async def other():
+            async with self.client.lock(self.id() + "other"):
+                pass
+
+        async with self.client.lock(self.id()):
+            await asyncio.to_thread(run)
+            await asyncio.to_thread(asyncio.run, other())
+            await asyncio.wait_for(self.becomes("waiting", 0), 60)
+            kept.clear()
+            gc.collect()
+            await asyncio.to_thread(run)
+            kept.clear()
+            gc.collect()  # where no other loop begins a call
+            await asyncio.wait_for(self.becomes("waiting", 0), 60)
+
     async def test_an_election_leads_and_is_observed(self):
         election = self.client.election(self.id())
         observed = election.observe(every=0.01)
@@ -256,6 +284,64 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
         self.assertTrue(await lease.lost)  # also later
         with self.assertRaises(redlock.LeaseLost):
             await lease.release()
+
+    async def test_a_dropped_lease_is_released_after_a_wait_for_its_loss(self):
+        lease = await self.client.lock(self.id(), ttl=30).acquire()
+        for _ in range(2):
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(lease.lost.wait(), 0.01)
+        one, two = (asyncio.ensure_future(lease.lost.wait()) for _ in range(2))
+        await asyncio.sleep(0)
+        one.cancel()
+        await asyncio.wait((one,))
+        self.assertFalse(two.done())  # the other waits on
+        two.cancel()
+        await asyncio.wait((two,))
+        del lease, one, two
+        gc.collect()
+        await asyncio.wait_for(self.becomes("held", False), 20)
+
+    async def test_a_task_that_waits_for_a_loss_is_kept_by_the_loop(self):
+        seen = []
+
+        async def hold():
+            lease = await self.client.lock(self.id(), ttl=0.5, renew=False).acquire()
+            seen.append("holds")
+            seen.append(await lease.lost)
+
+        asyncio.ensure_future(hold())  # which nothing else refers to
+        while not seen:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
+        gc.collect()
+        await asyncio.sleep(1)
+        self.assertEqual(seen, ["holds", True])
+
+    async def test_a_wait_for_a_loss_during_the_release_ends(self):
+        lease = await self.client.lock(self.id()).acquire()
+        release, went = lease._sync.release, threading.Event()
+
+        def slow():
+            went.wait(60)
+            release()
+
+        with unittest.mock.patch.object(type(lease._sync), "release", lambda _: slow()):
+            releases = asyncio.ensure_future(lease.release())
+            await asyncio.sleep(0)
+            self.assertFalse(await asyncio.wait_for(lease.lost.wait(), 20))
+            went.set()
+            await releases
+
+    async def test_a_decorator_is_for_coroutine_functions(self):
+        def plain():
+            pass
+
+        async def generator():
+            yield
+
+        for wrong, instead in ((plain, "redlock_quorum.Client"), (generator, "`async with`"), (5, "")):
+            with self.assertRaisesRegex(redlock.WrongType, f"^function must be .*{instead}"):
+                self.client.lock("r")(wrong)
 
     async def test_a_loss_while_the_loop_is_blocked_is_seen_at_once(self):
         with self.assertRaises(redlock.LeaseLost):
