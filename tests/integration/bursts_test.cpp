@@ -8,13 +8,16 @@
 #include <redlock/blocking_client.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <barrier>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,6 +26,25 @@ using namespace redlock;
 using namespace redlock::testing;
 
 namespace {
+
+constexpr std::array<std::size_t, 3> crowds{2, 8, 20};
+constexpr int scenes = 8;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_slow = true;
+#elif defined(__has_feature)
+constexpr bool is_slow = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool is_slow = false;
+#endif
+
+// Of each crowd in each scene. In all 2,016 in the size `whole` of scripts/test, which take half a
+// minute, 384 in others, and 96 under a sanitizer, where each takes longer.
+int bursts_of_each() {
+    if (is_slow) return 4;
+    const char* const size = std::getenv("REDLOCK_TEST_SIZE");
+    return size != nullptr && std::string_view(size) == "whole" ? 84 : 16;
+}
 
 struct burst_outcomes {
     int without_winner = 0;
@@ -70,17 +92,28 @@ burst_outcomes burst(cluster& nodes, bool fencing, std::size_t clients, int burs
 }  // namespace
 
 TEST_CASE("of clients that try at the same instant one gets the lock", "[threads]") {
-    constexpr int bursts = 40;
-    cluster nodes(GENERATE(3U, 5U));
-    found(nodes);
-    const bool fencing = GENERATE(true, false);
-    const bool is_one_dead = GENERATE(false, true);
-    if (is_one_dead) nodes.kill(0);
-    const burst_outcomes seen = burst(nodes, fencing, 8, bursts);
-    std::printf("    %zu nodes%s, %s: %d of %d bursts without a winner, %llu tries again\n",
-                nodes.size(), is_one_dead ? ", one dead" : "", fencing ? "fenced" : "plain",
-                seen.without_winner, bursts, static_cast<unsigned long long>(seen.retries));
-    CHECK(seen.with_two == 0);
-    // Some 37 of 100 were, without another try. Afterwards it is less than five in a thousand.
-    CHECK(seen.without_winner <= 2);
+    const int bursts = bursts_of_each();
+    int all = 0;
+    int without_winner = 0;
+    for (int scene = 0; scene < scenes; ++scene) {
+        cluster nodes(scene % 2 == 0 ? 3 : 5);
+        found(nodes);
+        const bool fencing = scene / 2 % 2 == 0;
+        const bool is_one_dead = scene / 4 == 1;
+        if (is_one_dead) nodes.kill(0);
+        for (const std::size_t clients : crowds) {
+            const burst_outcomes seen = burst(nodes, fencing, clients, bursts);
+            std::printf("    %zu nodes%s, %s: %d of %d bursts of %zu without a winner, "
+                        "%llu tries again\n",
+                        nodes.size(), is_one_dead ? ", one dead" : "", fencing ? "fenced" : "plain",
+                        seen.without_winner, bursts, clients,
+                        static_cast<unsigned long long>(seen.retries));
+            CHECK(seen.with_two == 0);
+            all += bursts;
+            without_winner += seen.without_winner;
+        }
+    }
+    INFO(without_winner << " of " << all << " bursts had no winner");
+    // Where those that lose do not try again it was 37 of 100.
+    CHECK(without_winner <= std::max(1, all * 5 / 1'000));
 }

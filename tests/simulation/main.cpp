@@ -301,8 +301,12 @@ int main(int argc, char** argv) {
     app.add_option("--promise", terms.how.promise, "Judge this promise only, as exclusion");
     std::string which;
     auto* every = app.add_option("--orders", which,
-                                 "Search every order of these small worlds: \"small\", \"all\", "
-                                 "or one by its name; with --minutes, each for so long at most");
+                                 "Search every order of these small worlds: \"quick\", \"long\", "
+                                 "\"small\" (both), \"all\", or one by its name; with --minutes, each "
+                                 "for so long at most");
+    search_bounds bounds;
+    app.add_option("--most-steps", bounds.most_steps,
+                   "Search each world with so many events at most")->needs(every);
     app.add_option("--jobs", jobs, "So many at once")->check(CLI::Range(1, 256));
     app.add_option("--failures", terms.most_failures, "End after so many failed seeds");
     app.add_flag("--digests", terms.prints_digests, "Also print the digest of each seed's story");
@@ -311,7 +315,8 @@ int main(int argc, char** argv) {
     mallopt(M_TRIM_THRESHOLD, 64 << 20);  // what one world leaves is for the next
     if (one->count() != 0) return tell_one(terms.how.draw(seed), !is_whole);
     if (every->count() != 0) {
-        return search_orders(which, seconds(soak->count() != 0 ? minutes * 60 : 1e9), jobs);
+        if (soak->count() != 0) bounds.time = seconds(minutes * 60);
+        return search_orders(which, bounds, jobs);
     }
     if (written->count() != 0) {
         try {

@@ -27,13 +27,13 @@ namespace {
 /// wherever it can.
 class orders {
 public:
-    orders(const small_world& in, std::chrono::duration<double> limit)
-        : in_(&in), terms_(passage::terms(in)), limit_(limit) {}
+    orders(const small_world& in, const search_bounds& bounds)
+        : in_(&in), terms_(passage::terms(in)), bounds_(bounds) {}
 
     void run() {
         do {
             follow();
-        } while (!broken_ && step_back() && !is_late());
+        } while (!broken_ && step_back() && !is_late() && steps_ < bounds_.most_steps);
         is_complete_ = path_.empty();
     }
     bool is_well() const noexcept {
@@ -47,6 +47,9 @@ public:
                   << ", \"violations\": " << (is_well() ? 0 : 1)
                   << ", \"complete\": " << (is_complete_ ? "true" : "false")
                   << ", \"seconds\": " << took().count() << "}" << std::endl;
+        if (is_complete_ || broken_ || steps_ < bounds_.most_steps) return;
+        std::cout << "skipped: the orders of \"" << in_->name << "\" beyond " << bounds_.most_steps
+                  << " steps; a larger --most-steps has them" << std::endl;
     }
 
 private:
@@ -60,7 +63,7 @@ private:
     };
 
     std::chrono::duration<double> took() const { return std::chrono::steady_clock::now() - began_; }
-    bool is_late() const { return took() > limit_; }
+    bool is_late() const { return took() > bounds_.time; }
     const action& at(std::size_t event) const { return path_[event].open.front(); }
 
     // Along the path, and on from its end.
@@ -173,7 +176,7 @@ private:
 
     const small_world* in_;
     plan terms_;
-    std::chrono::duration<double> limit_;
+    search_bounds bounds_;
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
     std::vector<fork> path_;
     std::optional<violation> broken_;
@@ -198,9 +201,12 @@ constexpr small_world::node_list three_nodes{0b111};
 const std::vector<small_world>& small_worlds() {
     static const std::vector<small_world> all{
         {.name = "two acquire"},
-        {.name = "one calls off while the other acquires", .cancels = 1},
-        {.name = "holder extends while the other acquires", .extensions = 1},
-        {.name = "one after the other and a timeout", .waits{false, true}, .leaps = 1},
+        {.name = "one calls off while the other acquires", .is_long = true, .cancels = 1},
+        {.name = "holder extends while the other acquires", .is_long = true, .extensions = 1},
+        {.name = "one after the other and a timeout",
+         .is_long = true,
+         .waits{false, true},
+         .leaps = 1},
         {.name = "one acquires and a break", .turns{1, 0}, .breaks = 1, .first_alike = 1},
         {.name = "one extends and a break",
          .turns{1, 0},
@@ -213,6 +219,7 @@ const std::vector<small_world>& small_worlds() {
          .leaps = 1,
          .first_alike = 1},
         {.name = "one acquires, a break and an empty restart",
+         .is_long = true,
          .turns{1, 0},
          .breaks = 1,
          .restarts = 1,
@@ -396,7 +403,7 @@ const std::vector<small_world>& small_worlds() {
 /// Some worlds, on all processors: each search is one thread's.
 class searches {
 public:
-    explicit searches(std::chrono::duration<double> limit) : limit_(limit) {}
+    explicit searches(const search_bounds& bounds) : bounds_(bounds) {}
 
     void add(const small_world& in) { worlds_.push_back(&in); }
     bool is_empty() const noexcept { return worlds_.empty(); }
@@ -411,7 +418,7 @@ public:
 private:
     void work() {
         for (std::size_t i = next_++; i < worlds_.size(); i = next_++) {
-            orders all(*worlds_[i], limit_);
+            orders all(*worlds_[i], bounds_);
             all.run();
             const std::lock_guard lock(mutex_);
             all.print();
@@ -419,19 +426,25 @@ private:
         }
     }
 
-    std::chrono::duration<double> limit_;
+    search_bounds bounds_;
     std::vector<const small_world*> worlds_;
     std::atomic<std::size_t> next_{0};
     std::mutex mutex_;  // of what is printed, and the verdict
     bool is_well_ = true;
 };
 
+bool is_meant(const std::string& which, const small_world& w) {
+    if (which == "quick") return !w.is_deep && !w.is_long;
+    if (which == "long") return w.is_long;
+    return which == w.name || which == "all" || (which == "small" && !w.is_deep);
+}
+
 }  // namespace
 
-int search_orders(const std::string& which, std::chrono::duration<double> limit, unsigned jobs) {
-    searches wanted(limit);
+int search_orders(const std::string& which, const search_bounds& bounds, unsigned jobs) {
+    searches wanted(bounds);
     for (const small_world& w : small_worlds()) {
-        if (which == w.name || which == "all" || (which == "small" && !w.is_deep)) wanted.add(w);
+        if (is_meant(which, w)) wanted.add(w);
     }
     if (wanted.is_empty()) {
         std::cerr << "simulate: there is no small world \"" << which << "\"; these are:\n";

@@ -43,6 +43,7 @@ struct small_world {
 
     std::string name;
     bool is_deep = false;  ///< Only on request.
+    bool is_long = false;  ///< More than 250,000 steps, and not deep: for the whole tests.
     std::size_t programs = 2;
     std::array<acquire_options, most_programs> asks{};  ///< What each asks for, but for the ttl.
     /// How often each asks, and gives back what it got.
