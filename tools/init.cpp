@@ -47,8 +47,7 @@ std::string found_on(const client_options& client) {
         });
     if (const int status = by.end(success); status != success) throw ending{status};
     std::string out = failure ? "" : of_others(reports);
-    if (ec) return out + "What is held there is not known: " + ec.message() + ".
-";
+    if (ec) return out + "What is held there is not known: " + ec.message() + ".\n";
     if (names.empty()) return out;
     out += "Held there, or kept, is ";
     for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
