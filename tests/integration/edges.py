@@ -75,11 +75,8 @@ class Edges(OnNodes):
             pass  # CMD began though nobody writes to the pipe
 
     def test_a_name_behind_a_node_is_no_password(self):
-        said = self.expect(0, "inspect", "--json", "--node", f"redis://127.0.0.1:{self.port()}", "nightly@db1")
+        said = self.expect(121, "inspect", "--json", "--node", f"redis://127.0.0.1:{self.nobody}", "nightly@db1")
         self.assertEqual(json.loads(said)["resource"], "nightly@db1")
-
-    def port(self):
-        return json.loads(pathlib.Path(self.list_of((0, None))).read_text())["nodes"][0]["port"]
 
 
 if __name__ == "__main__":
