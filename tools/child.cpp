@@ -8,7 +8,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,7 +37,10 @@ bool is_pipe(int descriptor) noexcept {
 
 }  // namespace
 
-terminal::terminal() noexcept : descriptor_(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)) {}
+terminal::terminal() noexcept : descriptor_(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)) {
+    termios now{};
+    if (exists() && ::tcgetattr(descriptor_, &now) == 0) modes_ = now;
+}
 
 terminal::~terminal() {
     if (exists()) ::close(descriptor_);
@@ -79,6 +81,11 @@ bool terminal::take_back_from(pid_t group) const noexcept {
     if (!is_with(group)) return false;
     hand_to(::getpgrp());
     return true;
+}
+
+void terminal::restore_modes() const noexcept {
+    const signals_blocked from_background(SIGTTOU);
+    if (modes_) ::tcsetattr(descriptor_, TCSADRAIN, &*modes_);
 }
 
 void shut(int& descriptor) noexcept {

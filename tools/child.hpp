@@ -13,6 +13,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <sys/types.h>
+#include <termios.h>
 
 #include <chrono>
 #include <functional>
@@ -47,9 +48,13 @@ public:
     bool stop_group_in_background(int signal) const noexcept;
     /// Puts redlock back in the foreground where `group` is there; false where it is not.
     bool take_back_from(pid_t group) const noexcept;
+    /// Sets the modes that it had when redlock began, as a shell does after a job that a signal
+    /// ended: CMD may have left it without echo, and the shell sees only redlock's status.
+    void restore_modes() const noexcept;
 
 private:
     int descriptor_;
+    std::optional<termios> modes_{};
 };
 
 /// Variables that CMD finds as they are here; without a value: that it does not find.

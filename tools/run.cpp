@@ -631,6 +631,7 @@ void runner::on_child_ended() {
     const bool had_screen = terminal_.take_back_from(child_.pid());
     status_ = child_.exit_status();
     killed_by_ = child_.death_signal();
+    if (had_screen && killed_by_ != 0) terminal_.restore_modes();
     pass_on_key(had_screen);
     if (child_.was_out_of_time()) return on_lost(loss::expired);
     if (const int why = child_.exec_error(); why != 0) {
@@ -733,7 +734,8 @@ void runner::look() {
 }
 
 void runner::on_stopped() {
-    terminal_.take_back_from(child_.pid());
+    const bool had_screen = terminal_.take_back_from(child_.pid());
+    if (had_screen && child_.death_signal() != 0) terminal_.restore_modes();
     status_ = stop_status_;
     status_ == lease_lost ? finish(status_) : release();
 }

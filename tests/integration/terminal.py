@@ -238,6 +238,15 @@ class OnATerminal(unittest.TestCase):
         self.assertIn("cleaned\r\n", shown)
         self.assertNotIn("not here", shown)
 
+    def test_the_modes_of_a_command_that_was_killed_are_undone(self):
+        ends = {137: "redlock run r -- sh -c 'stty -icanon; kill -9 $$'",
+                122: "redlock run --max-hold 1s r -- sh -c 'stty -icanon; sleep 60'"}
+        for status, line in ends.items():
+            self.terminal.type(line)
+            self.terminal.prompt(status)
+            self.terminal.type("stty -a | tr ' ;' '\\n\\n' | grep -c -x -e -icanon")
+            self.terminal.expect("0\r\n")
+
     def test_init_names_what_is_held_and_nodes_of_another_list(self):
         config = json.loads(pathlib.Path(os.environ["REDLOCK_CONFIG"]).read_text())
         for name in ("one", "another"):
