@@ -221,10 +221,11 @@ public:
 protected:
     /// Exactly once. The state is live without an error; with one it carries the votes.
     virtual void complete(error_code outcome, std::shared_ptr<lease_state> state) = 0;
-    /// A longer period is news where without the nodes that named one there is no quorum.
+    /// A longer period is news where the nodes that named one, and those that failed, leave no
+    /// quorum for this one.
     limit_news news() const noexcept {
         const node_lists& all = client().shared.lists();
-        const bool is_named = !all.is_quorum(all.all() - longer_at_);
+        const bool is_named = !all.is_quorum(all.all() - unable_);
         limit_news out = news_;
         if (!is_named) out.period = {};
         return out;
@@ -283,7 +284,7 @@ private:
     std::uint64_t steps_ = 0;   // of changes of the list, when the present try began
     unsigned asked_again_ = 0;  // since the list changed during a try
     limit_news news_;
-    node_mask longer_at_;  // the nodes that named a longer period
+    node_mask unable_;  // the nodes that failed, or named a longer period
 };
 
 }  // namespace redlock::detail

@@ -379,6 +379,7 @@ static void a_configuration_is_refused_wherever_it_comes_from(void) {
     CHECK_IS(redlock_client_from_environment(&client), REDLOCK_CONFIG_INVALID);
     setenv("REDLOCK_CONFIG", "/no/such/file.json", 1);
     CHECK_IS(redlock_client_from_environment(&client), REDLOCK_SYSTEM_ERROR);
+#ifndef REDLOCK_HAS_SANITIZER /* which needs descriptors of its own */
     CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
     none = before;
     none.rlim_cur = 0;
@@ -386,6 +387,10 @@ static void a_configuration_is_refused_wherever_it_comes_from(void) {
     CHECK_IS(redlock_client_from_json("{\"nodes\": [\"127.0.0.1\"]}", &client),
              REDLOCK_SYSTEM_ERROR);
     CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+#else
+    (void)before;
+    (void)none;
+#endif
     CHECK(client == NULL);
 }
 

@@ -294,13 +294,13 @@ TEST_CASE("where our own clock stood still leases are shortened and no node is s
     }
     SECTION("and what is left of min_hold with them") {
         const auto began = w.now;
-        auto job = w.granted("job", {.ttl = 20s, .min_hold = 50s});
-        step_all(15s);
+        auto job = w.granted("job", {.ttl = 20s, .min_hold = 20s});
+        step_all(5s);
         w.run_for(6s);
         REQUIRE(job->held);
         REQUIRE(w.run_until_over(*w.release(std::move(job->held))));
         w.run_for(1ms);
-        CHECK(w.nodes[0].keys(w.now).at("job").expires <= began + longest_stay(o, 50s) - 15s + 1ms);
+        CHECK(w.nodes[0].keys(w.now).at("job").expires <= began + longest_stay(o, 20s) - 5s + 1ms);
     }
     SECTION("for so long that the lease is over: it is lost at once") {
         const auto renewed = w.granted("renewed", {.ttl = 10s});

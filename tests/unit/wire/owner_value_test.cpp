@@ -44,11 +44,11 @@ TEST_CASE("what was written into a token is read from it", "[token]") {
     SECTION("several, with names of any bytes") {
         resources = {"a:b", std::string("\0\n:9:", 5), "ü", std::string(512, '"')};
     }
-    SECTION("a slot, held for a while, without a fence") {
+    SECTION("a slot, held for a while") {
         proof.slot = {3, 8};
         proof.min_hold = 50s;
-        fence = 0;
     }
+    SECTION("without a fence") { fence = 0; }
     SECTION("several slots") {
         proof.slot = {3, 8};
         proof.slots = {3, 4, 7};
