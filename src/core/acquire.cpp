@@ -197,7 +197,8 @@ void acquisition::begin(const client_options& all, const node_lists& nodes,
 
 acquisition::actions acquisition::settled(time_point now, duration longest) {
     using enum action;
-    if (is_over()) return {};
+    // One that begins again may have had its turn first, and been refused since.
+    if (is_over() || (tries_ > 0 && phase_ != phase::queued)) return {};
     assert(all_ != nullptr && phase_ == phase::queued && longest >= duration::zero());
     if (!waits()) return {apply};
     nodes_until_ = now + longest;

@@ -282,6 +282,18 @@ TEST_CASE("without a wait an acquire that begins again may be turned away before
     CHECK(a.reason() == errc::no_quorum);
 }
 
+TEST_CASE("one that begins again, and has its turn first, has no other try when the voters are known") {
+    acquisition a = trying();
+    a.give_back(true);
+    a.begin_again();
+    REQUIRE(a.turn() == actions{begin_try});
+    send(a, start + 1ms);
+    CHECK(a.settled(start + 2ms, longest) == actions{});
+    hold(a, start + 5s, start + 3ms);
+    a.refused(a.reason(), start + 3ms, acquisition::prospects{0, 0, {}});
+    CHECK(a.settled(start + 4ms, longest) == actions{});
+}
+
 TEST_CASE("one whose time ends while it begins again is refused for what the try before it met") {
     acquisition a = trying();
     hold(a, start + 5s, start + 1ms);
