@@ -44,9 +44,6 @@
  * RUN small two programs without the guard: -DINSTANT -DBALLOTS=1 -DUNGUARDED=3
  * RUN small the way back: -DINSTANT -DOPERATORS=2 -DCHANGES=2 -DSECOND_OLD=1 -DSECOND_NEW=0 -DBALLOTS=2
  * RUN large two changes in a row: -DINSTANT -DOPERATORS=2 -DCHANGES=2 -DSECOND_OLD=1 -DSECOND_NEW=2 -DBALLOTS=2
- * RUN small from one node to two, given up: -DINSTANT -DOPERATORS=2 -DBALLOTS=2 -DSET0=1 -DSET1=3 -DSECOND_OLD=0 -DSECOND_NEW=0
- * RUN small from one node to another, given up: -DINSTANT -DOPERATORS=2 -DBALLOTS=2 -DSET0=1 -DSET1=2 -DSECOND_OLD=0 -DSECOND_NEW=0
- * RUN small from two nodes to two, given up: -DINSTANT -DOPERATORS=2 -DBALLOTS=2 -DSET0=3 -DSET1=5 -DSECOND_OLD=0 -DSECOND_NEW=0
  * RUN large one change, two losses: -DINSTANT -DBALLOTS=1 -DLOSSES=2
  * RUN large four nodes: -DINSTANT -DBALLOTS=1 -DSET0=15 -DSET1=7 -DLOSSES=2
  * RUN large programs without the guard, two operators: -DINSTANT -DOPERATORS=2 -DBALLOTS=2 -DUNGUARDED=3
