@@ -210,6 +210,7 @@ private:
     void stop_in_background(int signal);
     void continue_command();
     void suspend(int signal, bool whole_job = false);
+    bool take_screen_back();
     void on_child_ended();
     void pass_on_key(bool had_screen);
     void on_lost(loss why);
@@ -627,11 +628,17 @@ void runner::continue_command() {
     });
 }
 
+// Of a CMD that is over. Whether it had it.
+bool runner::take_screen_back() {
+    const bool had_it = terminal_.take_back_from(child_.pid());
+    if (had_it && child_.death_signal() != 0) terminal_.restore_modes();
+    return had_it;
+}
+
 void runner::on_child_ended() {
-    const bool had_screen = terminal_.take_back_from(child_.pid());
+    const bool had_screen = take_screen_back();
     status_ = child_.exit_status();
     killed_by_ = child_.death_signal();
-    if (had_screen && killed_by_ != 0) terminal_.restore_modes();
     pass_on_key(had_screen);
     if (child_.was_out_of_time()) return on_lost(loss::expired);
     if (const int why = child_.exec_error(); why != 0) {
@@ -734,8 +741,7 @@ void runner::look() {
 }
 
 void runner::on_stopped() {
-    const bool had_screen = terminal_.take_back_from(child_.pid());
-    if (had_screen && child_.death_signal() != 0) terminal_.restore_modes();
+    take_screen_back();
     status_ = stop_status_;
     status_ == lease_lost ? finish(status_) : release();
 }

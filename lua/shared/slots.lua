@@ -71,8 +71,8 @@ local function taken_slots(set, k, now_ms)
     return taken, size
 end
 
--- For how many ms no `m` slots are free, where so many of `k` are taken; 0 where they are. What was
--- said of `k` counts for 15 s where there are fewer.
+-- For how many ms no `m` slots are free, where so many of `k` are taken; 0 where they are. Where
+-- there are fewer: so long `k` counts at least, see `shorten_count`.
 local function time_to_first(taken, size, k, now_ms, m)
     local lacking = size + m - k
     if lacking <= 0 then

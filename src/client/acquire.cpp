@@ -509,17 +509,7 @@ bool acquire_operation::write_again(std::size_t node, std::uint32_t, wire::reque
 
 void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answer, time_point now) {
     try_.note(node, answer, now);
-    if (answer.period.count() > 0) {
-        const bool is_first = news_.period.count() == 0;
-        news_.period = is_first ? answer.period : std::min(news_.period, answer.period);
-    }
-    const vote said = answer.answer;
-    unable_.set(node, said != vote::granted && said != vote::held && said != vote::queued &&
-                          said != vote::stale);
-    if (answer.revision > news_.revision && answer.slots > 0) {
-        news_.revision = answer.revision;
-        news_.slots = answer.slots;
-    }
+    of_limit_.answered(node, answer.answer, {answer.period, answer.revision, answer.slots});
     const auto next = machine_.cast(node, answer.answer, outlook_of(answer, now),
                                     {answer.free_slots, answer.slots}, now);
     if (next.empty()) return pass_by_unreached(now);

@@ -9,6 +9,7 @@
 #include "client/survey.hpp"
 #include "core/acquire.hpp"
 #include "core/lease.hpp"
+#include "core/limit.hpp"
 #include "core/load.hpp"
 #include "value/clock.hpp"
 #include "wire/failure.hpp"
@@ -221,15 +222,7 @@ public:
 protected:
     /// Exactly once. The state is live without an error; with one it carries the votes.
     virtual void complete(error_code outcome, std::shared_ptr<lease_state> state) = 0;
-    /// A longer period is news where the nodes that named one, and those that failed, leave no
-    /// quorum for this one.
-    limit_news news() const noexcept {
-        const node_lists& all = client().shared.lists();
-        const bool is_named = !all.is_quorum(all.all() - unable_);
-        limit_news out = news_;
-        if (!is_named) out.period = {};
-        return out;
-    }
+    limit_news news() const noexcept { return of_limit_.news(client().shared.lists()); }
 
 private:
     using action = core::acquisition::action;
@@ -283,8 +276,7 @@ private:
 
     std::uint64_t steps_ = 0;   // of changes of the list, when the present try began
     unsigned asked_again_ = 0;  // since the list changed during a try
-    limit_news news_;
-    node_mask unable_;  // the nodes that failed, or named a longer period
+    core::limit_votes of_limit_;
 };
 
 }  // namespace redlock::detail

@@ -326,7 +326,7 @@ void commit_operation::read_connections(std::size_t node, const resp::reply& rep
     if (is_first) return;
     for (const wire::connected& one : connections_[node].others) {
         is_disturbed_ = true;
-        // Its end is not for long: it connects again within milliseconds, and reads no record then.
+        // That ends it for milliseconds: it connects again, and reads no record then either.
         if (!one.reads_record && !may_go_on_.contains(node)) {
             may_go_on_.insert(node);
             tell_of_blind(one, node);

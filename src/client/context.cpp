@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "client/context.hpp"
 
-
 namespace redlock::detail {
 
 void outcome_counts::refused(error_code why) noexcept {

@@ -14,8 +14,7 @@ using verdict = core::rate_limit::verdict;
 class limit_operation::question final : public acquire_operation {
 public:
     question(limit_operation& of, const acquire_options& options)
-        : acquire_operation(of.of_->resource, options, of.of_->calls.terms()),
-          of_(&of) {}
+        : acquire_operation(of.of_->resource, options, of.of_->calls.terms()), of_(&of) {}
     bool has_caller() const noexcept override { return false; }  // the call has
     void discard() noexcept override { of_.reset(); }
 

@@ -190,9 +190,9 @@ private:
     bool is_making_ = false;
     node_clocks clocks_;
     std::vector<node_state> nodes_;
-    /// A node whose time is another one at each reading ends it.
+    /// In a row: for a node whose time is another one at each reading it would go on without end.
     static constexpr int most_restarts = 8;
-    int restarts_ = 0;  // so often all clocks and records were begun to be read again
+    int restarts_ = 0;  // of reading all clocks and records again, since all were read
 };
 
 }  // namespace redlock::core

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/connection.hpp"
 
-
 namespace redlock::core {
 
 using namespace std::chrono_literals;

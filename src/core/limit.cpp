@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/limit.hpp"
 
+#include "core/acquire.hpp"
+
 #include <vector>
 
 namespace redlock::core {
@@ -68,6 +70,22 @@ milliseconds time_until_free(std::span<const node_vote> votes, const node_lists&
 
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
+
+void limit_votes::answered(std::size_t node, vote said, const limit_news& named) noexcept {
+    unable_.set(node, weigh(said) == choice::unable);
+    if (named.period > 0ms) {
+        said_.period = said_.period > 0ms ? std::min(said_.period, named.period) : named.period;
+    }
+    if (named.revision <= said_.revision || named.slots == 0) return;
+    said_.revision = named.revision;
+    said_.slots = named.slots;
+}
+
+limit_news limit_votes::news(const node_lists& nodes) const noexcept {
+    limit_news out = said_;
+    if (nodes.is_quorum(nodes.all() - unable_)) out.period = 0ms;
+    return out;
+}
 
 std::string why_no_limit(const client_options& client, std::string_view resource,
                          std::uint16_t limit, milliseconds period) {

@@ -71,6 +71,20 @@ private:
 std::chrono::milliseconds time_until_free(std::span<const node_vote> votes,
                                           const node_lists& nodes, std::chrono::milliseconds turn);
 
+/// What the nodes say of a limit while one call asks them.
+class limit_votes {
+public:
+    /// `said`: a node's answer to the call; `named`: what it says of the limit besides.
+    void answered(std::size_t node, vote said, const limit_news& named) noexcept;
+    /// A longer period is news where the nodes that named one, and those that failed, leave no
+    /// quorum for this one: of these the shortest, which a quorum may take next.
+    limit_news news(const node_lists& nodes) const noexcept;
+
+private:
+    limit_news said_;
+    node_mask unable_;  // the nodes that failed, or named a longer period
+};
+
 /// Why there can't be such a limit; empty if there can.
 std::string why_no_limit(const client_options& client, std::string_view resource,
                          std::uint16_t limit, std::chrono::milliseconds period);

@@ -4,7 +4,6 @@
 
 #include "value/options.hpp"
 
-
 namespace redlock::core {
 
 using namespace std::chrono_literals;

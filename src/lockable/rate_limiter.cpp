@@ -4,7 +4,6 @@
 
 #include "lockable/mutex.hpp"
 
-
 namespace redlock {
 
 using std::chrono::milliseconds;

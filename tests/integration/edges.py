@@ -7,7 +7,9 @@ import os
 import pathlib
 import resource
 import signal
+import struct
 import subprocess
+import termios
 import time
 import unittest
 
@@ -16,6 +18,10 @@ from on_nodes import LONGEST_S, OnNodes, TOOL, call, running
 
 # It opens pipes of its own, and takes what it could not open for a bug.
 HAS_SANITIZER = b"__ubsan_handle" in pathlib.Path(TOOL).read_bytes()
+
+
+def in_pipe(descriptor):
+    return struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, b"    "))[0]
 
 
 class Edges(OnNodes):
@@ -47,7 +53,10 @@ class Edges(OnNodes):
             os.set_blocking(writes, False)
             with subprocess.Popen([TOOL, "help", "--man"], stdout=writes) as process:
                 os.close(writes)
-                time.sleep(0.2)  # it has filled the pipe, or does so later
+                end = time.monotonic() + LONGEST_S
+                while in_pipe(reads) < 4096:  # then the next write has to wait
+                    self.assertLess(time.monotonic(), end, "the pipe is not full")
+                    time.sleep(0.001)
                 self.assertEqual(slow.read(), whole)
                 self.assertEqual(process.wait(LONGEST_S), 0)
 

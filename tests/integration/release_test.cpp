@@ -97,7 +97,7 @@ TEST_CASE("a node that comes back with the key is cleaned on reconnection", "[re
     CHECK(d.log().count(event_kind::release_owed) >= 1);
 }
 
-TEST_CASE("somebody else's key is never deleted", "[release][servers]") {
+TEST_CASE("a release deletes no key of another owner", "[release][servers]") {
     cluster nodes(3);
     driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 60s, .renew = false});

@@ -11,8 +11,10 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 // Which calls of a rate limiter ask the nodes, and when: the machine stepped by hand.
@@ -518,6 +520,34 @@ TEST_CASE("where others wait before the caller and no time is named, it waits fo
     };
     CHECK(until_free({behind, behind, behind}) == 25ms);
     CHECK(until_free({behind, vote_of(vote::queued, 90ms), vote_of(vote::held, 80ms)}) == 80ms);
+}
+
+TEST_CASE("a longer period is news where without those that name it there is no quorum") {
+    const node_lists three(3);
+    const auto news = [&](std::initializer_list<std::pair<vote, milliseconds>> answers) {
+        core::limit_votes all;
+        std::size_t node = 0;
+        for (const auto& [said, period] : answers) all.answered(node++, said, {.period = period});
+        return all.news(three).period;
+    };
+    CHECK(news({{vote::granted, 0ms}, {vote::held, 0ms}, {vote::queued, 0ms}}) == 0ms);
+    // One node may say anything: a day.
+    CHECK(news({{vote::refused, 24h}, {vote::granted, 0ms}, {vote::granted, 0ms}}) == 0ms);
+    CHECK(news({{vote::refused, 24h}, {vote::stale, 0ms}, {vote::held, 0ms}}) == 0ms);
+    // But the one that is left besides a dead one decides.
+    CHECK(news({{vote::refused, 10s}, {vote::unreachable, 0ms}, {vote::held, 0ms}}) == 10s);
+    CHECK(news({{vote::refused, 24h}, {vote::refused, 10s}, {vote::granted, 0ms}}) == 10s);
+    CHECK(news({{vote::timed_out, 0ms}, {vote::quarantine, 0ms}, {vote::refused, 0ms}}) == 0ms);
+}
+
+TEST_CASE("of the numbers that were set the nodes' latest is news, also of one node") {
+    core::limit_votes all;
+    all.answered(0, vote::held, {.revision = 7, .slots = 5});
+    all.answered(1, vote::granted, {});
+    all.answered(2, vote::held, {.revision = 9, .slots = 0});  // no number
+    CHECK(all.news(node_lists(3)).revision == 7);
+    all.answered(2, vote::held, {.revision = 9, .slots = 3});
+    CHECK(all.news(node_lists(3)).slots == 3);
 }
 
 }  // namespace pacing_test
