@@ -346,7 +346,8 @@ void commit_operation::read_step(std::size_t node, const resp::reply& reply, tim
     if (!answer.record) return failed(node, ask_step, answer.why, now);
     const auto& record = *answer.record;
     failures_[node] = {};
-    const auto facts = record.exists ? std::optional(record.list) : std::nullopt;
+    const bool counts = record.exists && !record.may_lack_steps;
+    const auto facts = counts ? std::optional(record.list) : std::nullopt;
     machine_->answered(node, meaning_of(answer.what), facts, record.quarantine, record.ttl_max);
     client().tracker.note_list_step(node, record, sent_at_, now);
 }

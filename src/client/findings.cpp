@@ -196,9 +196,9 @@ bool node_reports::lacks_quorum(std::size_t node, time_point now) const {
 std::string node_reports::tell_of_missing(node_mask others) const {
     std::vector<std::string> names;
     for (const std::size_t i : others) names.push_back(shared_->name(i).str());
-    return "it has no record, and while the list changes it gets one only when " +
-           text::listed(names) + " answers: bring it back; or, where it is gone for good, say "
-           "redlock commit --without " + names.front();
+    return "it has no record, or an old one, and while the list changes it gets a new one only "
+           "when " + text::listed(names) + " answers with its own: bring it back; or, where it is "
+           "gone for good, say redlock commit --without " + names.front();
 }
 
 std::string node_reports::tell_of_skew(std::size_t node) const {
@@ -504,10 +504,10 @@ void add_list(const list_standing& of, bool is_joint, std::vector<node_finding>&
     switch (of.state) {
         case list_state::empty:
             if (!is_joint) return;
-            return add("it has no record, and while the list changes it gets one when enough "
-                       "others of each list answer: bring the other nodes back; where no node has "
-                       "a record, give the old list alone to redlock init, and begin the change "
-                       "after it");
+            return add("it has no record, or an old one, and while the list changes it gets a new "
+                       "one when enough others of each list answer with their own: bring the "
+                       "other nodes back; where none has one, give the old list alone to redlock "
+                       "init, and begin the change after it");
         case list_state::joining:
             return add("it is joining: give every program the joint list, and run redlock commit");
         case list_state::closed:

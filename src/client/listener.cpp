@@ -40,10 +40,19 @@ void listener::close() {
 
 void listener::greet(time_point) {
     assert(pong_by_ == time_point::max());
-    const bool has_password = wire::append_auth(outgoing(), options().nodes[index()]);
-    awaited_ = has_password ? step::auth : step::set_name;
+    const node_options& node = options().nodes[index()];
+    const bool has_password = wire::append_auth(outgoing(), node);
+    awaited_ = has_password ? step::auth : after_auth();
+    // Channels have no databases, but a commit names the programs of its own.
+    if (node.database != 0) {
+        resp::append_command(outgoing(), {"SELECT", std::to_string(node.database)});
+    }
     wire::append_name(outgoing(), options());
     resp::append_command(outgoing(), {"SUBSCRIBE", channel_});
+}
+
+listener::step listener::after_auth() const noexcept {
+    return options().nodes[index()].database != 0 ? step::select : step::set_name;
 }
 
 void listener::on_greeting(const resp::reply& reply, time_point now) {
@@ -53,13 +62,14 @@ void listener::on_greeting(const resp::reply& reply, time_point now) {
         return give_up(wire::read_auth_refusal(reply), true, now);
     }
     switch (awaited_) {
-        case step::auth: awaited_ = step::set_name; break;
+        case step::auth: awaited_ = after_auth(); break;
+        case step::select:
         case step::set_name:
             if (is_error) {
                 if (const auto away = wire::read_turned_away(reply))
                     return give_up(*away, true, now);
             }
-            awaited_ = step::subscribe;
+            awaited_ = awaited_ == step::select ? step::set_name : step::subscribe;
             break;
         case step::subscribe: on_subscribed(reply, now); break;
     }

@@ -53,9 +53,10 @@ public:
     time_point deadline() const noexcept;
 
 private:
-    enum class step : std::uint8_t { auth, set_name, subscribe };
+    enum class step : std::uint8_t { auth, select, set_name, subscribe };
 
     void greet(time_point now) override;
+    step after_auth() const noexcept;
     void on_greeting(const resp::reply& reply, time_point now) override;
     void on_subscribed(const resp::reply& reply, time_point now);
     void on_reply(const resp::reply& reply, time_point now) override;

@@ -135,6 +135,7 @@ core::record_terms node_tracker::record_terms() const {
             .epoch = shared_->fresh_owner().to_string(),
             .quarantine = known.quarantine,
             .ttl_max = known.ttl_max,
+            .is_list_changing = knowledge_.lists().is_strict(),
             .only_peeks = !is_guarded(shared_->options()),
             .only_judges = knowledge_.role() != core::record_role::keeps};
 }

@@ -46,11 +46,13 @@ bool membership::is_own(const list_facts& f) const noexcept {
 }
 
 void membership::read(std::size_t node, std::optional<list_facts> facts, const std::string& epoch,
-                      time_point sent, time_point now) {
+                      time_point sent, time_point now, bool may_lack_steps) {
     assert(node < nodes_.size());
     node_state& n = nodes_[node];
     // What tells no set is a record that never changed.
     if (facts && facts->set.empty()) facts->set = sets_.old;
+    n.older.reset();
+    if (may_lack_steps) n.older = std::exchange(facts, std::nullopt);
     if (!facts && n.is != standing::empty) n.empty_since = now;
     n.facts = std::move(facts);
     n.epoch = epoch;
@@ -66,7 +68,10 @@ void membership::read(std::size_t node, std::optional<list_facts> facts, const s
 membership::standing membership::judge(std::size_t node) const {
     const node_state& n = nodes_[node];
     if (!n.is_read) return standing::unknown;
-    if (!n.facts) return standing::empty;
+    if (!n.facts) {
+        const bool is_closed = n.older && judge_own(node, *n.older) == standing::closed;
+        return is_closed ? standing::closed : standing::empty;
+    }
     const standing own = judge_own(node, *n.facts);
     if (own != standing::misfit && !is_missed(node)) return own;
     if (own != standing::misfit || later_than(node)) return standing::behind;
@@ -149,18 +154,34 @@ std::uint64_t membership::number_to_declare() const noexcept {
     std::uint64_t largest = 0;
     bool is_changed = false;
     for (const node_state& n : nodes_) {
-        if (!n.facts) continue;
-        largest = std::max(largest, n.facts->number);
-        is_changed = is_changed || n.facts->is_changed();
+        const auto& facts = n.facts ? n.facts : n.older;
+        if (!facts) continue;
+        largest = std::max(largest, facts->number);
+        is_changed = is_changed || facts->is_changed();
     }
     return is_changed ? std::max(largest, met_) + 1 : 0;
 }
 
 bool membership::is_strict() const noexcept {
     return is_joint() || std::any_of(nodes_.begin(), nodes_.end(), [this](const node_state& n) {
-               return n.facts && is_own(*n.facts) &&
-                      (!n.facts->announced.empty() || n.facts->is != change::none);
+               const auto& facts = n.facts ? n.facts : n.older;
+               return facts && is_own(*facts) && facts->is_changing();
            });
+}
+
+// Nobody knows more: the servers of all members restarted with files that may lack steps.
+bool membership::have_all_older() const noexcept {
+    bool is_any = false;
+    for (const node_state& n : nodes_) {
+        if (!n.is_read || n.is_lost) return false;
+        if (n.facts && !(is_own(*n.facts) && n.facts->is == change::joining)) return false;
+        is_any = is_any || (n.older && is_own(*n.older));
+    }
+    return is_any;
+}
+
+const std::optional<list_facts>& membership::best_facts(std::size_t node) const noexcept {
+    return have_all_older() ? nodes_[node].older : nodes_[node].facts;
 }
 
 // Those whose answers are newer than that the node lost its record.
@@ -180,11 +201,11 @@ std::optional<std::size_t> membership::latest(node_mask of) const {
     };
     std::optional<std::size_t> best;
     for (const std::size_t i : of) {
-        const auto& f = nodes_[i].facts;
+        const auto& f = best_facts(i);
         if (!f || !is_own(*f) || f->is == change::joining) continue;
-        const bool is_later = !best || rank(*f) > rank(*nodes_[*best].facts) ||
-                              (rank(*f) == rank(*nodes_[*best].facts) &&
-                               is_above(f->accepted, nodes_[*best].facts->accepted));
+        const bool is_later = !best || rank(*f) > rank(*best_facts(*best)) ||
+                              (rank(*f) == rank(*best_facts(*best)) &&
+                               is_above(f->accepted, best_facts(*best)->accepted));
         if (is_later) best = i;
     }
     return best;
@@ -192,7 +213,7 @@ std::optional<std::size_t> membership::latest(node_mask of) const {
 
 // What the latest record of these says. Of the only node of the old list those say it that join.
 std::optional<list_facts> membership::latest_for(std::size_t node, node_mask seen) const {
-    if (const auto best = latest(seen)) return nodes_[*best].facts;
+    if (const auto best = latest(seen)) return best_facts(*best);
     std::optional<list_facts> out;
     if (!is_joint() || !(lists_.old() == node_mask::only(node))) return out;
     for (const std::size_t i : seen) {
@@ -204,7 +225,8 @@ std::optional<list_facts> membership::latest_for(std::size_t node, node_mask see
 }
 
 std::optional<list_facts> membership::made(std::size_t node) const {
-    const node_mask seen = is_strict() ? read_since(node) : lists_.all();
+    node_mask seen = is_strict() ? read_since(node) : lists_.all();
+    if (have_all_older()) seen.insert(node);
     const auto best = latest_for(node, seen);
     if (!best) return std::nullopt;
     list_facts out = *best;
@@ -214,7 +236,7 @@ std::optional<list_facts> membership::made(std::size_t node) const {
     const bool is_for_others = out.is == change::closed && !is_for_ours;
     if (is_for_others && !out.is_closed_for_itself()) return std::nullopt;
     for (const std::size_t i : seen) {
-        const auto& f = nodes_[i].facts;
+        const auto& f = best_facts(i);
         const bool is_higher = f && f->number == out.number && is_above(f->promised, out.promised);
         if (is_higher) out.promised = f->promised;
     }
@@ -239,6 +261,7 @@ node_mask membership::counted(std::size_t node, const std::string& set, node_mas
 }
 
 bool membership::is_enough(std::size_t node, const std::string& set) const {
+    if (have_all_older()) return (read_since(node) | node_mask::only(node)) == lists_.all();
     const auto is_read = [&](node_mask list) {
         if (!list.contains(node)) return true;
         const std::size_t others = list.size() - 1;

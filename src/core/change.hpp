@@ -45,6 +45,8 @@ struct list_facts {
     bool is_closed_for_itself() const noexcept {
         return is == change::closed && closed_for == set;
     }
+    /// Whether a change is under way, as far as the record tells.
+    bool is_changing() const noexcept { return is != change::none || !announced.empty(); }
     /// Whether the record has words about a change.
     bool is_changed() const noexcept {
         return number != 0 || is != change::none || !announced.empty() || !promised.empty();
@@ -82,7 +84,8 @@ struct own_sets {
 /// again only after so many others of each list that it is of were read, since the loss was seen,
 /// that every majority of the list has one of them (all others, where there are fewer); then as the
 /// latest of them have it. Of the list that this one names only nodes with a record count. (With
-/// fewer, a closed node became one of S again.)
+/// fewer, a closed node became one of S again.) A record that may lack steps is none; but where all
+/// nodes were read, and no member has any better, the latest of these stands.
 class membership {
 public:
     enum class standing : std::uint8_t {
@@ -101,8 +104,9 @@ public:
     const own_sets& sets() const noexcept { return sets_; }
 
     /// A node answered a query that went out at `sent`. `facts`: nothing where it has no record.
+    /// `may_lack_steps`: see `record_facts`.
     void read(std::size_t node, std::optional<list_facts> facts, const std::string& epoch,
-              time_point sent, time_point now);
+              time_point sent, time_point now, bool may_lack_steps = false);
     /// It answers no more, until it is read again.
     void lost(std::size_t node) noexcept { nodes_[node].is_lost = true; }
     standing of(std::size_t node) const noexcept { return nodes_[node].is; }
@@ -149,6 +153,7 @@ private:
     struct node_state {
         standing is = standing::unknown;
         std::optional<list_facts> facts;
+        std::optional<list_facts> older;  // in place of facts: it may lack steps
         std::string epoch;
         bool is_read = false;
         bool is_lost = false;
@@ -160,6 +165,8 @@ private:
     standing judge_own(std::size_t node, const list_facts& f) const;
     bool is_own(const list_facts& f) const noexcept;
     bool is_of_this_change(const list_facts& f) const noexcept;
+    bool have_all_older() const noexcept;
+    const std::optional<list_facts>& best_facts(std::size_t node) const noexcept;
     bool is_missed(std::size_t node) const;
     std::optional<std::size_t> later_than(std::size_t node) const;
     node_mask read_since(std::size_t node) const;

@@ -370,8 +370,9 @@ void bootstrap::found(std::size_t node, const record_facts& record, time_point n
     assert(node < nodes_.size());
     node_state& n = nodes_[node];
     if (n.is == state::ordered) sent = std::min(sent, n.ordered_at);
-    if (!record.exists) {
+    if (!record.exists || record.may_lack_steps) {
         n.is = state::empty;
+        may_open_ = may_open_ && !record.exists;
     } else if (record.mark == mark_ && is_younger(record, window_)) {
         // Also where it stood there already: the reply that made it was lost, or came by another of
         // the server's names. The mark would have gone with the data.

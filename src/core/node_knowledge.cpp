@@ -82,7 +82,7 @@ void node_knowledge::take_record(std::size_t node, const record_facts& record, t
     std::vector<membership::standing> before;
     for (std::size_t i = 0; i < nodes_.size(); ++i) before.push_back(membership_.of(i));
     membership_.read(node, record.exists ? std::optional(record.list) : std::nullopt, record.epoch,
-                     sent, now);
+                     sent, now, record.may_lack_steps);
     const record_facts& known = nodes_[node].record;
     const bool is_a_step = known.exists && known.epoch != record.epoch && membership_.is_strict();
     if (is_a_step) ++list_steps_;

@@ -38,6 +38,18 @@ memory memory_of(const record_facts& r, const server_facts& server) {
     return r.is_durable && server.is_durable ? memory::may_have_survived : memory::lost;
 }
 
+// Or another server's, of which it was a replica.
+bool has_data_of_earlier_process(const record_facts& r, const server_facts& server) {
+    return r.run_id != server.run_id || (!r.replid.empty() && r.replid != server.replid);
+}
+
+// It may have promised more since its data were saved, or have been closed.
+bool may_lack_steps(const record_facts& r, const record_terms& t) {
+    const server_facts server = serving(r, t);
+    return memory_of(r, server) == memory::lost && has_data_of_earlier_process(r, server) &&
+           (t.is_list_changing || r.list.is_changing());
+}
+
 void name_process(record_facts& r, const server_facts& server) {
     r.run_id = server.run_id;
     r.replid = server.replid;
@@ -153,6 +165,14 @@ ruled greeted(const record_facts& found, const record_terms& t) {
     const memory left = memory_of(found, server);
     if (left == memory::may_have_survived) return {};
     record_facts r = found;
+    if (may_lack_steps(found, t)) {
+        if (!t.makes) return {};
+        r.list = t.made.value_or(list_facts{.set = t.set});
+        r.list.names.clear();
+        r.quarantine = std::max(r.quarantine, t.quarantine);
+        r.ttl_max = std::max(r.ttl_max, t.ttl_max);
+        r.floor = joined(r.floor, t.floor);
+    }
     if (left == memory::lost) forget(r, t.epoch);
     name_process(r, server);
     name_set(r, t);
@@ -245,7 +265,7 @@ ruled stepped(const record_facts& found, const record_terms& t, const list_step&
                           (!step.epoch.empty() && found.epoch != step.epoch);
     if (step.what == kind::read || is_other) return {};
     if (step.what == kind::become) return became(found, t, step);
-    if (found.list.is == change::joining) return {};
+    if (found.list.is == change::joining || may_lack_steps(found, t)) return {};
     if (is_young_member(found, step.settle_us)) return {said::too_young};
     return step.what == kind::promise ? promised(found, step) : closed(found, t, step);
 }
@@ -268,6 +288,7 @@ record_facts as_seen(record_facts found, const record_terms& t) {
     const memory left = memory_of(found, serving(found, t));
     found.is_of_earlier_process = left == memory::may_have_survived;
     found.is_void = left == memory::lost;
+    found.may_lack_steps = may_lack_steps(found, t);
     return found;
 }
 

@@ -46,6 +46,9 @@ struct record_facts {
     bool is_of_earlier_process = false;
     /// The node may have forgotten leases, and no client that keeps records has noted it yet.
     bool is_void = false;
+    /// It is void, and its data may be from before steps of a change of the list: what it says of
+    /// that counts no more than if it had no record.
+    bool may_lack_steps = false;
     std::string mark{};  ///< Of an unfinished bootstrap; empty: none.
     std::optional<recorded_offset> offset{};  ///< Of the node's clock.
     fence_floor floor{};
@@ -74,7 +77,8 @@ struct record_terms {
     std::string set{};      ///< `node_set` of this client.
     std::string after{};    ///< Of a joint list, the set of the new one; else empty.
     std::string names{};    ///< `set_names` of this client.
-    bool makes = false;     ///< A record is made where there is none.
+    /// A record is made where there is none, or where it may lack steps.
+    bool makes = false;
     /// Of a record that is made: its set, and what it says of a change.
     std::optional<list_facts> made{};
     std::uint64_t number = 0;  ///< Of one that is declared: how often the list was changed.
@@ -85,6 +89,7 @@ struct record_terms {
     std::chrono::milliseconds ttl_max{0};     ///< Likewise; 0: it gets one later.
     /// An announcement that no program has repeated since, in cluster time, is forgotten.
     std::optional<std::int64_t> forgets_announced_before_us{};
+    bool is_list_changing = false;  ///< By what was read of all nodes.
     /// Only compares the set, and writes nothing: for a client without the restart guard.
     bool only_peeks = false;
     /// Writes nothing, and reads what the record would be worth: for a client that only looks.
@@ -119,8 +124,9 @@ using record_rule = std::function<ruled(const record_facts& found, const record_
 /// files that lack the leases of a life between the two: nothing is written until cluster time is
 /// known, and then by `amended`. `since` becomes now, under a new epoch, after any other start;
 /// where the process has another replication id, since it was a replica meanwhile and has another
-/// server's data; and where the clock went back beyond `since`. The record of another set stays as
-/// it is.
+/// server's data; and where the clock went back beyond `since`. Where the list changes a record
+/// with other data than the process before had stays until one is to be made: it may lack steps
+/// of the change, which the others know. The record of another set stays as it is.
 ruled greeted(const record_facts& found, const record_terms& t);
 /// The whole cluster is new: no earlier lease can be alive, where the record bears the mark.
 ruled opened(const record_facts& found, const record_terms& t);

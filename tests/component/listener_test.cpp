@@ -70,7 +70,9 @@ public:
     void connect() { listener.on_open(now); }
     std::string mark() const { return wire::mark_of_connection(options); }
     std::string greeting() const {
-        return (options.nodes[0].password.empty() ? "" : "+OK\r\n") + ("+OK\r\n" + subscribed);
+        const node_options& node = options.nodes[0];
+        const std::string select = node.database == 0 ? "" : "+OK\r\n";
+        return select + (node.password.empty() ? "" : "+OK\r\n") + "+OK\r\n" + subscribed;
     }
     /// It listens, and has for long enough to be trusted.
     ear& ready() {
@@ -123,15 +125,17 @@ TEST_CASE("nothing is opened before it is wanted") {
     CHECK_FALSE(e.listener.is_listening());
 }
 
-TEST_CASE("a listener sends AUTH, SETNAME and SUBSCRIBE in one write, and then listens") {
+// SELECT has no effect on channels. But a commit names the programs of its database.
+TEST_CASE("a listener sends AUTH, SELECT, SETNAME and SUBSCRIBE in one write, and then listens") {
     ear e(guarded_node());
     e.want();
     CHECK(e.opens == 1);
     e.connect();
     CHECK(e.sent() == std::vector<fakes::command>{{"AUTH", "ann", secret},
+                                                  {"SELECT", "3"},
                                                   {"CLIENT", "SETNAME", "a_tester" + e.mark()},
                                                   {"SUBSCRIBE", channel}});
-    e.hear("+OK\r\n+OK\r\n");
+    e.hear("+OK\r\n+OK\r\n+OK\r\n");
     CHECK_FALSE(e.listener.is_listening());
     CHECK(e.starts == 0);
     e.hear(subscribed);
@@ -206,22 +210,23 @@ TEST_CASE("each step of the greeting can fail, with its cause, and is tried agai
             errc::auth_failed},
         failing{"loading at AUTH", loading, errc::server_error},
         failing{"too many clients", crowded, errc::server_error},
-        failing{"too many clients at SETNAME", ok + crowded, errc::server_error},
+        failing{"too many clients at SELECT", ok + crowded, errc::server_error},
+        failing{"too many clients at SETNAME", ok + ok + crowded, errc::server_error},
         failing{"protected mode", ok + "-DENIED Redis is running in protected mode\r\n",
                 errc::server_error},
-        failing{"not authenticated at SETNAME", ok + noauth, errc::auth_failed},
-        failing{"not authenticated after all", ok + ok + noauth, errc::auth_failed},
-        failing{"no right to the channel", ok + ok + "-NOPERM no permissions\r\n",
+        failing{"not authenticated at SETNAME", ok + ok + noauth, errc::auth_failed},
+        failing{"not authenticated after all", ok + ok + ok + noauth, errc::auth_failed},
+        failing{"no right to the channel", ok + ok + ok + "-NOPERM no permissions\r\n",
                 errc::missing_right},
-        failing{"loading", ok + ok + loading, errc::server_error},
-        failing{"no such command", ok + ok + "-ERR unknown command `SUBSCRIBE`\r\n",
+        failing{"loading", ok + ok + ok + loading, errc::server_error},
+        failing{"no such command", ok + ok + ok + "-ERR unknown command `SUBSCRIBE`\r\n",
                 errc::server_error},
-        failing{"another answer", ok + ok + ok, errc::protocol_error},
-        failing{"nil", ok + ok + "*-1\r\n", errc::protocol_error},
-        failing{"another channel", ok + ok + push("subscribe", "x", ":1\r\n"),
+        failing{"another answer", ok + ok + ok + ok, errc::protocol_error},
+        failing{"nil", ok + ok + ok + "*-1\r\n", errc::protocol_error},
+        failing{"another channel", ok + ok + ok + push("subscribe", "x", ":1\r\n"),
                 errc::protocol_error},
-        failing{"a message first", ok + ok + message("m"), errc::protocol_error},
-        failing{"half an answer", ok + ok + "*1\r\n" + fakes::bulk("subscribe"),
+        failing{"a message first", ok + ok + ok + message("m"), errc::protocol_error},
+        failing{"half an answer", ok + ok + ok + "*1\r\n" + fakes::bulk("subscribe"),
                 errc::protocol_error},
         failing{"garbage", "HTTP/1.1 400 Bad Request\r\n", errc::protocol_error});
     INFO(f.step);
@@ -242,7 +247,7 @@ TEST_CASE("each step of the greeting can fail, with its cause, and is tried agai
     e.pass(1s);
     CHECK(e.opens == 2);
     e.connect();
-    CHECK(e.sent().size() == 3);
+    CHECK(e.sent().size() == 4);
     e.hear(e.greeting());
     CHECK(e.listener.is_listening());
 }
@@ -401,12 +406,13 @@ TEST_CASE("a payload that nobody sends is not kept") {
 }
 
 TEST_CASE("a listener closed at any step reports nothing more, and can be opened again") {
-    const int step = GENERATE(range(0, 9));
+    const int step = GENERATE(range(0, 10));
     INFO(step);
     ear e(guarded_node());
     const std::vector<std::function<void()>> steps{
         [&] { e.want(); },
         [&] { e.connect(); },
+        [&] { e.hear("+OK\r\n"); },
         [&] { e.hear("+OK\r\n"); },
         [&] { e.hear("+OK\r\n"); },
         [&] { e.hear(subscribed + message("m").substr(0, 9)); },
@@ -434,7 +440,7 @@ TEST_CASE("a listener closed at any step reports nothing more, and can be opened
     CHECK(e.opens == opens + 1);
     CHECK(e.listener.deadline() == e.now + e.options.connect_timeout);
     e.connect();
-    CHECK(e.sent().size() == 3);
+    CHECK(e.sent().size() == 4);
     e.hear(e.greeting() + message("m"));
     CHECK(e.starts == starts + 1);
     CHECK(e.messages == lines{"m"});

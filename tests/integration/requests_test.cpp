@@ -36,7 +36,7 @@ public:
             if (kind == "string") out += get(name).value_or("");
             if (kind == "list") out += "a list";
             if (kind == "zset") {
-                out += without_last_ms(show(command({"ZRANGE", name, "0", "-1", "WITHSCORES"})));
+                out += with_rounded_times(show(command({"ZRANGE", name, "0", "-1", "WITHSCORES"})));
             }
             out += " for " + text(rounded_up(pttl(name).count())) + "\n";
         }
@@ -44,9 +44,9 @@ public:
     }
 
 private:
-    /// Times of the node in ms, up to the next 100: a reader that was a writer keeps what its key had
-    /// left, and that depends on when the command came.
-    static std::string without_last_ms(std::string text) {
+    /// Times of the node in ms, up to the next ten seconds: a reader that was a writer keeps what its
+    /// key had left, and that depends on when the command came.
+    static std::string with_rounded_times(std::string text) {
         constexpr std::size_t digits = 13;
         for (auto at = text.find(" 17"); at != text.npos; at = text.find(" 17", at + 1)) {
             const std::string number = text.substr(at + 1, digits);
@@ -55,7 +55,7 @@ private:
                                  (at + 1 + digits >= text.size() ||
                                   text[at + 1 + digits] < '0' || text[at + 1 + digits] > '9');
             if (is_time) {
-                const long long ms = (std::stoll(number) + 98) / 100 * 100;
+                const long long ms = rounded_up(std::stoll(number)) * 10'000;
                 text.replace(at + 1, digits, std::to_string(ms));
             }
         }
@@ -161,7 +161,7 @@ std::vector<asked> any_requests(std::mt19937& random, const std::vector<std::str
         const auto& owner = owners[any_of(3)];
         const long long fence = any_of(10) == 0 ? now_us + 2 * tolerance_us : now_us + any_of(5);
         const auto place = any_of(3);
-        const waiter who{waiters[place], 100LL + place, any_of(4) == 0 ? 0 : 2000};
+        const waiter who{waiters[place], 100LL + place, any_of(4) == 0 ? 0 : 9000};
         const long long ttl_ms = any_of(2) == 0 ? 30'000 : 50'000;
         switch (any_of(9)) {
             case 0: all.push_back(to_acquire(key, fence, owner, ttl_ms)); break;

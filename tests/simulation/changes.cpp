@@ -263,6 +263,7 @@ private:
 
     // A node that loses its record is given the time until it has one, and until that counts.
     void draw_faults() {
+        chance files(out_.seed, 72);  // which are there after a restart
         duration at = dice_.between(500ms, 3s);
         duration no_loss_before{};
         while (at < out_.length) {
@@ -281,6 +282,8 @@ private:
             }
             if (forgets(f.kind)) {
                 f.lasts = std::min<duration>(f.lasts, 500ms);
+                const bool is_older = f.kind == fault_kind::crash_lose && files.happens(0.5);
+                if (is_older) f.kind = fault_kind::crash_rewind;
                 if (at < no_loss_before) continue_with(f);
                 no_loss_before = at + f.lasts + out_.aftermath(f.kind);
             }

@@ -258,6 +258,63 @@ TEST_CASE("of the list that the latest record names only nodes with a record cou
     CHECK(m.waits_for(a).empty());
 }
 
+TEST_CASE("a record that may lack steps of the change is none, until nobody has a better one") {
+    const auto read_old = [](membership& m, std::size_t node, list_facts f, time_point at) {
+        m.read(node, std::move(f), "epoch", at, at, true);
+    };
+    list_facts announced = member("S", 0);
+    announced.announced = "T";
+    SECTION("it is made again as the latest of the others have it") {
+        membership m = joint();
+        read_old(m, c, announced, start + 1s);
+        CHECK(m.of(c) == standing::empty);
+        read(m, a, closed_for("T", "2.x"), start + 2s);
+        CHECK(m.makeable().empty());
+        read(m, b, announced, start + 2s);
+        CHECK(m.makeable() == nodes({c}));
+        CHECK(m.made(c)->accepted == "2.x");
+    }
+    SECTION("a minority that has a better one is not enough") {
+        membership m = of_old();
+        read_old(m, a, announced, start + 1s);
+        read_old(m, b, closed_for("T", "1.x"), start + 1s);
+        read(m, c, member("S", 0), start + 2s);
+        read_old(m, a, announced, start + 2s);
+        read_old(m, b, closed_for("T", "1.x"), start + 2s);
+        CHECK(m.is_strict());
+        CHECK(m.makeable().empty());
+        m.presume_gone(b);
+        REQUIRE(m.makeable() == nodes({a}));
+        CHECK(m.made(a) == member("S", 0));
+    }
+    SECTION("where all have an older one the latest of these stands") {
+        membership m = joint();
+        list_facts promised = announced;
+        promised.promised = "4.z";
+        read_old(m, a, promised, start + 1s);
+        read_old(m, b, closed_for("T", "2.x"), start + 1s);
+        read(m, d, joining(), start + 1s);
+        CHECK(m.makeable().empty());
+        read_old(m, c, closed_for("T", "1.x"), start + 1s);
+        REQUIRE(m.makeable() == nodes({a, b, c}));
+        CHECK(m.made(a)->accepted == "2.x");
+        CHECK(m.made(a)->promised == "4.z");
+        CHECK(m.number_to_declare() == 1);
+        m.lost(b);
+        CHECK(m.makeable().empty());
+    }
+    SECTION("so that of the only node of a list does") {
+        membership m{node_lists(1), {"S", "S"}};
+        read_old(m, a, closed_for("T", "1.x"), start + 1s);
+        CHECK(m.is_strict());
+        CHECK(m.of(a) == standing::closed);
+        CHECK(m.makeable().empty());
+        read_old(m, a, announced, start + 2s);
+        CHECK(m.makeable() == nodes({a}));
+        CHECK(m.made(a) == announced);
+    }
+}
+
 TEST_CASE("an operator's word that a node is gone stands for its answer") {
     membership m = joint();
     read(m, a, std::nullopt);

@@ -677,10 +677,62 @@ TEST_CASE("a node that becomes a member of the next set knows when, and what it 
 
 TEST_CASE("a node that is closed stays so when its server starts again") {
     record_facts found = closed();
-    record_terms t = same();
+    record_terms t = making();
     t.server.run_id = "another";
     found.is_durable = t.server.is_durable = GENERATE(false, true);
+    t.made = found.list;
     const auto next = core::greeted(found, t).next.value_or(found);
     CHECK((next.run_id == "another") != found.is_durable);
-    CHECK(next.list == found.list);
+    CHECK(next.list.is == change::closed);
+    CHECK(next.list.accepted == found.list.accepted);
+}
+
+TEST_CASE("data of an earlier process may lack steps of a change, which the others know") {
+    record_facts found = stood();
+    record_terms t = same();
+    t.floor = {1, 500, 90};
+    const bool is_other_process = GENERATE(true, false);
+    (is_other_process ? t.server.run_id : t.server.replid) = "another";
+    SECTION("where the record tells of a change") {
+        if (GENERATE(true, false)) found.list.announced = "T";
+        else found = closed();
+    }
+    SECTION("where another node's does") { t.is_list_changing = true; }
+    const record_facts seen = core::as_seen(found, t);
+    CHECK(seen.is_void);
+    CHECK(seen.may_lack_steps);
+    CHECK(is_as_it_was(core::greeted(found, t)));  // it is made when the others were read
+    for (const auto what : {list_step::kind::promise, list_step::kind::close}) {
+        list_step s{.what = what, .from = found.list, .ballot = found.list.promised + "1.x"};
+        CHECK(is_as_it_was(core::stepped(found, t, s)));
+    }
+    t.makes = true;
+    t.made = core::list_facts{.set = "S", .is = change::closed, .closed_for = "T",
+                              .promised = "3.y", .accepted = "2.x"};
+    t.quarantine = 90s;
+    const auto next = core::greeted(found, t).next.value();
+    has_forgotten(next);
+    CHECK(next.list.closed_for == "T");
+    CHECK(next.list.promised == "3.y");
+    CHECK(next.quarantine == 90s);
+    CHECK(next.ttl_max == 60s);
+    CHECK(next.floor == t.floor);
+    CHECK(next.unknown == found.unknown);
+    CHECK_FALSE(core::as_seen(next, t).is_void);
+}
+
+TEST_CASE("a record lacks no steps where the list does not change, nor for its own clock") {
+    record_facts found = stood();
+    record_terms t = same();
+    SECTION("without a change") {
+        t.server.run_id = "another";
+        has_forgotten(core::greeted(found, t).next.value());
+    }
+    SECTION("a clock that went back") {
+        found.list.announced = "T";
+        found.since_us = now_us + 1;
+        has_forgotten(core::greeted(found, t).next.value());
+    }
+    CHECK(core::as_seen(found, t).is_void);
+    CHECK_FALSE(core::as_seen(found, t).may_lack_steps);
 }
