@@ -9,6 +9,7 @@
 //	take                         acquires one resource of all processes, and keeps it
 //
 // and answers each with one JSON object on one line. Instants are ns of CLOCK_MONOTONIC.
+// The workers of cycles are kept, with their connections, for the next such line: the first warms up.
 package main
 
 import (
@@ -82,15 +83,22 @@ func (c *counts) cycle(ctx context.Context, by worker, resource string) {
 	c.AcquireUs = append(c.AcquireUs, (taken-begin)/1000)
 }
 
-func cycles(ctx context.Context, newWorker func() (worker, error), workers, ms int) (any, error) {
+// cyclists keeps its workers from one call to the next.
+func cyclists(newWorker func() (worker, error)) func(workers int) ([]worker, error) {
 	all := []worker{}
-	for range workers {
-		one, err := newWorker()
-		if err != nil {
-			return nil, err
+	return func(workers int) ([]worker, error) {
+		for len(all) < workers {
+			one, err := newWorker()
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, one)
 		}
-		all = append(all, one)
+		return all[:workers], nil
 	}
+}
+
+func cycles(ctx context.Context, all []worker, ms int) (any, error) {
 	var mutex sync.Mutex
 	var sum counts
 	var running sync.WaitGroup
@@ -176,7 +184,8 @@ func take(ctx context.Context, by worker) (any, error) {
 	return map[string]any{"granted": now()}, nil
 }
 
-func obey(ctx context.Context, newWorker func() (worker, error), line string) (any, error) {
+func obey(ctx context.Context, newWorker func() (worker, error),
+	cycling func(int) ([]worker, error), line string) (any, error) {
 	words := strings.Fields(line)
 	numbers := []int64{}
 	for _, word := range words[1:] {
@@ -187,7 +196,11 @@ func obey(ctx context.Context, newWorker func() (worker, error), line string) (a
 		numbers = append(numbers, number)
 	}
 	if words[0] == "cycles" && len(numbers) == 2 {
-		return cycles(ctx, newWorker, int(numbers[0]), int(numbers[1]))
+		all, err := cycling(int(numbers[0]))
+		if err != nil {
+			return nil, err
+		}
+		return cycles(ctx, all, int(numbers[1]))
 	}
 	one, err := newWorker()
 	switch {
@@ -213,9 +226,10 @@ func run(name string, addresses []string) error {
 	if err != nil {
 		return err
 	}
+	cycling := cyclists(newWorker)
 	fmt.Println("ready")
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		answer, err := obey(ctx, newWorker, lines.Text())
+		answer, err := obey(ctx, newWorker, cycling, lines.Text())
 		if err != nil {
 			return err
 		}
