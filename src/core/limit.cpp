@@ -184,6 +184,7 @@ rate_limit::verdict rate_limit::granted(limited& call, time_point valid_until,
     assert(call.state_ == limited::state::asking && most_ >= 1 && most_ <= slots_);
     if (!pace_.counts(call.requested_, valid_until, now)) return late(call, now);
     not_before_ = {};  // the nodes have free slots
+    in_vain_ = 0ms;
     if (call.waits_) most_ = std::min<std::size_t>(most_ + 1, slots_);
     return end(call, verdict::allowed);
 }
@@ -196,7 +197,8 @@ rate_limit::verdict rate_limit::refused(limited& call, error_code why,
     if (call.requested_.period < longer_ || call.revision_ < revision_) return late(call, now);
     const bool is_reached = why == errc::contended;
     if (is_reached) {
-        not_before_ = now + time_until_free(votes, nodes, turn_ * call.cost_);
+        const auto until_free = time_until_free(votes, nodes, turn_ * call.cost_);
+        not_before_ = now + std::max(until_free, rest_in_vain(until_free, now));
         least_cost_ = call.cost_;
     } else if (why == errc::validity_exhausted) {
         pace_.was_too_late(call.requested_.ttl);
@@ -205,6 +207,14 @@ rate_limit::verdict rate_limit::refused(limited& call, error_code why,
     most_ = 1;
     if (!call.waits_ || now >= call.deadline_) return end(call, verdict::over);
     return rest(call, is_reached ? not_before_ : after_failure(call, now));
+}
+
+// Each of a quorum has a free slot, and no quorum has one in common: until some of their slots run
+// out asking changes nothing.
+milliseconds rate_limit::rest_in_vain(milliseconds until_free, time_point now) noexcept {
+    if (until_free > 1ms) in_vain_ = 0ms;
+    else if (now >= not_before_) in_vain_ = std::clamp(2 * in_vain_, 1ms, turn_);
+    return in_vain_;
 }
 
 void rate_limit::leave(limited& call) noexcept { end(call, verdict::over); }

@@ -125,7 +125,8 @@ private:
 /// that costs as much asks before the instant at which so many slots are free by their answer. Then
 /// the first asks alone, and each that is allowed lets one more ask at the same time. So a thousand
 /// that wait ask the nodes hardly more often than one, and all the same take a burst of free slots
-/// in few round trips.
+/// in few round trips. Where a quorum has free slots, but none in common, the rests grow from 1 ms
+/// to the time in which a slot becomes free on average.
 ///
 /// Where too few nodes answer a waiting call rests and asks again, until its time is over.
 ///
@@ -203,6 +204,8 @@ private:
     verdict late(limited& call, time_point now) noexcept;
     verdict end(limited& call, verdict how) noexcept;
     verdict rest(limited& call, time_point until) noexcept;
+    std::chrono::milliseconds rest_in_vain(std::chrono::milliseconds until_free,
+                                           time_point now) noexcept;
     time_point after_failure(const limited& call, time_point now) noexcept;
     /// When it may ask.
     time_point not_before(const limited& call) const noexcept {
@@ -219,6 +222,7 @@ private:
     std::size_t asking_ = 0;  // of those that wait; may exceed `most_` after that fell
     std::size_t most_;        // of those may ask at the same time: 1 to `slots_`
     std::chrono::milliseconds turn_;  // in which a slot becomes free, on average
+    std::chrono::milliseconds in_vain_{0};  // 0 to `turn_`: the last rest though slots were free
     time_point not_before_{};         // may anybody in line ask that costs as much as this:
     std::uint16_t least_cost_ = 1;
     std::uint64_t last_number_ = 0;

@@ -100,6 +100,43 @@ TEST_CASE("calls that wait ask at once while nothing was refused, as many as the
     CHECK(d.callers[4].turns == 0);
 }
 
+TEST_CASE("where the nodes have free slots and none in common, calls ask less and less often") {
+    limiter_desk d(10, 1s);
+    caller& c = d.wait(1h, began);
+    time_point now = began;
+    for (const milliseconds rest : {1ms, 2ms, 4ms, 8ms, 16ms, 32ms, 64ms, 100ms, 100ms}) {
+        CHECK(d.refuse(c, 0ms, now) == verdict::rest);
+        d.of.admit(now);
+        CHECK(c.rests_until == now + rest);
+        now += rest;
+        d.of.admit(now);
+    }
+    SECTION("until a time is named") {
+        CHECK(d.refuse(c, 7ms, now) == verdict::rest);
+        d.of.admit(now);
+        CHECK(c.rests_until == now + 7ms);
+        d.of.admit(now + 7ms);
+        CHECK(d.refuse(c, 0ms, now + 7ms) == verdict::rest);
+        d.of.admit(now + 7ms);
+        CHECK(c.rests_until == now + 8ms);
+    }
+    SECTION("or one is allowed") {
+        CHECK(d.allow(c, now) == verdict::allowed);
+        caller& next = d.wait(1h, now);
+        CHECK(d.refuse(next, 0ms, now) == verdict::rest);
+        d.of.admit(now);
+        CHECK(next.rests_until == now + 1ms);
+    }
+}
+
+TEST_CASE("several that were on their way are one question") {
+    limiter_desk d(10, 1s);
+    for (int i = 0; i < 8; ++i) (void)d.wait(5s, began);
+    for (std::size_t i = 0; i < 8; ++i) CHECK(d.refuse(d.callers[i], 0ms, began) == verdict::rest);
+    d.of.admit(began);
+    CHECK(d.callers[0].rests_until == began + 1ms);
+}
+
 TEST_CASE("after a refusal nobody in line asks before a slot is free, and then the first alone") {
     limiter_desk d(3);
     for (int i = 0; i < 3; ++i) (void)d.wait(5s, began);
