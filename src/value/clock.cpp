@@ -10,9 +10,11 @@
 #include <pthread.h>
 #include <utility>
 
-namespace redlock::detail {
+namespace redlock {
 
 namespace {
+
+std::atomic<const detail::moved_clock*> moved{nullptr};
 
 std::atomic<std::uint32_t> forks{0};
 
@@ -22,9 +24,9 @@ void note_fork() noexcept { forks.fetch_add(1, std::memory_order_relaxed); }
 
 }  // namespace
 
-std::uint32_t process_number() noexcept { return forks.load(std::memory_order_relaxed); }
+std::uint32_t detail::process_number() noexcept { return forks.load(std::memory_order_relaxed); }
 
-void leave_to_parent(std::shared_ptr<void> what) noexcept {
+void detail::leave_to_parent(std::shared_ptr<void> what) noexcept {
     assert(what != nullptr);
     // Neither is ever destroyed, also not when the process ends.
     static auto* const mutex = new std::mutex;
@@ -32,16 +34,6 @@ void leave_to_parent(std::shared_ptr<void> what) noexcept {
     const std::lock_guard lock(*mutex);
     kept->push_front(std::move(what));
 }
-
-}  // namespace redlock::detail
-
-namespace redlock {
-
-namespace {
-
-std::atomic<const detail::moved_clock*> moved{nullptr};
-
-}  // namespace
 
 void detail::use_moved_clock(const moved_clock* by) noexcept { moved.store(by); }
 

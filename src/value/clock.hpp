@@ -9,16 +9,6 @@
 #include <cstdint>
 #include <memory>
 
-namespace redlock::detail {
-
-/// Nanoseconds since the clock's epoch.
-using moved_clock = std::atomic<std::int64_t>;
-
-/// From now on `clock::now()` reads this one, in the whole process; null: the system's again.
-REDLOCK_EXPORT void use_moved_clock(const moved_clock* by) noexcept;
-
-}  // namespace redlock::detail
-
 namespace redlock {
 
 using time_point = clock::time_point;
@@ -27,6 +17,12 @@ using duration = clock::duration;
 }  // namespace redlock
 
 namespace redlock::detail {
+
+/// Nanoseconds since the clock's epoch.
+using moved_clock = std::atomic<std::int64_t>;
+
+/// From now on `clock::now()` reads this one, in the whole process; null: the system's again.
+REDLOCK_EXPORT void use_moved_clock(const moved_clock* by) noexcept;
 
 /// How many forks this process is away from the one that loaded the library. Cheap: no system call.
 std::uint32_t process_number() noexcept;

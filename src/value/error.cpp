@@ -124,31 +124,6 @@ public:
     using error_category::equivalent;
 };
 
-}  // namespace
-
-const boost::system::error_category& category() noexcept {
-    static const error_category_impl instance;
-    return instance;
-}
-
-const boost::system::error_category& condition_category() noexcept {
-    static const condition_category_impl instance;
-    return instance;
-}
-
-std::string_view to_string(loss reason) noexcept {
-    switch (reason) {
-        case loss::expired: return "expired";
-        case loss::taken: return "taken";
-        case loss::unreachable: return "unreachable";
-        case loss::max_hold: return "max_hold";
-        case loss::stalled: return "stalled";
-    }
-    return "unknown";
-}
-
-namespace {
-
 // All that did not grant: first those that answered.
 std::vector<const node_vote*> in_the_way(const std::vector<node_vote>& votes) {
     std::vector<const node_vote*> out;
@@ -186,6 +161,22 @@ std::string granted_by(const std::vector<node_vote>& votes) {
 }
 
 }  // namespace
+
+const boost::system::error_category& category() noexcept {
+    static const error_category_impl instance;
+    return instance;
+}
+
+const boost::system::error_category& condition_category() noexcept {
+    static const condition_category_impl instance;
+    return instance;
+}
+
+std::string_view to_string(loss reason) noexcept {
+    static constexpr std::string_view names[] = {"expired", "taken", "unreachable", "max_hold",
+                                                 "stalled"};
+    return text::name_in<loss::stalled>(names, reason);
+}
 
 std::string refusal::message() const {
     const std::string reasons = detail::reasons_of(*this);
@@ -231,18 +222,10 @@ error_code code_of(const std::exception_ptr& why) {
 }
 
 std::string_view to_string(vote v) noexcept {
-    switch (v) {
-        case vote::pending: return "pending";
-        case vote::granted: return "granted";
-        case vote::held: return "held";
-        case vote::queued: return "queued";
-        case vote::stale: return "stale";
-        case vote::quarantine: return "quarantine";
-        case vote::refused: return "refused";
-        case vote::timed_out: return "timed_out";
-        case vote::unreachable: return "unreachable";
-    }
-    return "unknown";
+    static constexpr std::string_view names[] = {"pending", "granted",   "held",
+                                                 "queued",  "stale",     "quarantine",
+                                                 "refused", "timed_out", "unreachable"};
+    return text::name_in<vote::unreachable>(names, v);
 }
 
 std::string format(const node_vote& v) {

@@ -9,32 +9,16 @@
 namespace redlock {
 
 std::string_view to_string(event_kind kind) noexcept {
-    switch (kind) {
-        case event_kind::node_up: return "node_up";
-        case event_kind::node_down: return "node_down";
-        case event_kind::granted: return "granted";
-        case event_kind::refused: return "refused";
-        case event_kind::renewed: return "renewed";
-        case event_kind::renewal_failed: return "renewal_failed";
-        case event_kind::lost: return "lost";
-        case event_kind::released: return "released";
-        case event_kind::release_owed: return "release_owed";
-        case event_kind::node_reported: return "node_reported";
-        case event_kind::clock_gap: return "clock_gap";
-        case event_kind::releases_given_up: return "releases_given_up";
-        case event_kind::clocks_went_back: return "clocks_went_back";
-    }
-    return "unknown";
+    static constexpr std::string_view names[] = {
+        "node_up", "node_down", "granted", "refused", "renewed", "renewal_failed", "lost",
+        "released", "release_owed", "node_reported", "clock_gap", "releases_given_up",
+        "clocks_went_back"};
+    return text::name_in<event_kind::clocks_went_back>(names, kind);
 }
 
 std::string_view to_string(severity s) noexcept {
-    switch (s) {
-        case severity::debug: return "debug";
-        case severity::info: return "info";
-        case severity::warning: return "warning";
-        case severity::error: return "error";
-    }
-    return "unknown";
+    static constexpr std::string_view names[] = {"debug", "info", "warning", "error"};
+    return text::name_in<severity::error>(names, s);
 }
 
 std::string format(const event& e) {

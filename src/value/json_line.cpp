@@ -184,6 +184,19 @@ std::string json_of_node_stats(const node_stats& node) {
     return out.close();
 }
 
+std::string utc(std::chrono::system_clock::time_point at) {
+    const auto since = std::chrono::floor<std::chrono::milliseconds>(at.time_since_epoch());
+    const auto whole = std::chrono::floor<std::chrono::seconds>(since);
+    const auto seconds = static_cast<std::time_t>(whole.count());
+    std::tm parts{};
+    ::gmtime_r(&seconds, &parts);
+    char day[40];
+    const std::size_t length = std::strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &parts);
+    char rest[8];
+    std::snprintf(rest, sizeof rest, ".%03dZ", static_cast<int>((since - whole).count()));
+    return std::string(day, length) + rest;
+}
+
 }  // namespace
 
 std::string to_json(const resource_state& state) {
@@ -293,25 +306,6 @@ std::string to_json(const client_stats& stats) {
 }
 
 std::string to_json(const std::vector<std::string>& texts) { return json_list(texts, json_text); }
-
-namespace {
-
-using std::chrono::milliseconds;
-
-std::string utc(std::chrono::system_clock::time_point at) {
-    const auto since = std::chrono::floor<milliseconds>(at.time_since_epoch());
-    const auto whole = std::chrono::floor<std::chrono::seconds>(since);
-    const auto seconds = static_cast<std::time_t>(whole.count());
-    std::tm parts{};
-    ::gmtime_r(&seconds, &parts);
-    char day[40];
-    const std::size_t length = std::strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &parts);
-    char rest[8];
-    std::snprintf(rest, sizeof rest, ".%03dZ", static_cast<int>((since - whole).count()));
-    return std::string(day, length) + rest;
-}
-
-}  // namespace
 
 std::string to_json(const event& e, std::chrono::system_clock::time_point at) {
     text::json_object out;

@@ -16,12 +16,8 @@
 
 namespace redlock::detail {
 
-namespace {
-
 constexpr std::string_view endings[key_roles] = {
     "", "}:fence", "}:queue", "}:readers", "}:slots", "}:revoked", "}:last"};
-
-}  // namespace
 
 // The ending may begin in the prefix.
 bool key_ends_with(std::string_view prefix, std::string_view rest,

@@ -14,6 +14,9 @@ namespace redlock {
 
 namespace {
 
+constexpr std::string_view alphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
 // A child of fork() must not repeat what its parent draws: it drops what was drawn ahead.
 std::atomic<unsigned> forks{0};
 
@@ -54,13 +57,6 @@ owner_id owner_id::random() {
     std::memcpy(id.bytes.data(), stock.bytes.data() + stock.left, id.bytes.size());
     return id;
 }
-
-namespace {
-
-constexpr std::string_view alphabet =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-}  // namespace
 
 owner_id text::read_whole(std::string_view text) noexcept {
     owner_id id;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "value/state.hpp"
 
+#include "value/text.hpp"
+
 #include <redlock/detail/waiting_time.hpp>
 #include <redlock/list_state.hpp>
 #include <redlock/node_report.hpp>
@@ -44,18 +46,6 @@ bool has_same_slots(const resource_state& a, const resource_state& b) {
                       });
 }
 
-}  // namespace
-
-bool has_changed_hands(const resource_state& last, const resource_state& now) {
-    if (!last.decided) return true;
-    return std::tie(last.held, last.kept, last.owner, last.note) !=
-               std::tie(now.held, now.kept, now.owner, now.note) ||
-           is_shared(last) != is_shared(now) || readers_of(last) != readers_of(now) ||
-           !has_same_slots(last, now);
-}
-
-namespace {
-
 // An abbreviated owner value is "Abcdef...@name", and has "#" and a number behind the name if the
 // caller gave the owner.
 std::string name_in(const std::string& owner) {
@@ -65,6 +55,14 @@ std::string name_in(const std::string& owner) {
 }
 
 }  // namespace
+
+bool has_changed_hands(const resource_state& last, const resource_state& now) {
+    if (!last.decided) return true;
+    return std::tie(last.held, last.kept, last.owner, last.note) !=
+               std::tie(now.held, now.kept, now.owner, now.note) ||
+           is_shared(last) != is_shared(now) || readers_of(last) != readers_of(now) ||
+           !has_same_slots(last, now);
+}
 
 acquire_options candidacy(acquire_options options) {
     options.mode = lock_mode::exclusive;
@@ -96,17 +94,9 @@ bool is_change(const std::optional<leader_info>& last, const std::optional<leade
 namespace redlock {
 
 std::string_view to_string(key_state s) noexcept {
-    switch (s) {
-        case key_state::free: return "free";
-        case key_state::held: return "held";
-        case key_state::shared: return "shared";
-        case key_state::quarantine: return "quarantine";
-        case key_state::refused: return "refused";
-        case key_state::timed_out: return "timed_out";
-        case key_state::unreachable: return "unreachable";
-        case key_state::kept: return "kept";
-    }
-    return "unknown";
+    static constexpr std::string_view names[] = {"free",    "held",      "shared",      "quarantine",
+                                                 "refused", "timed_out", "unreachable", "kept"};
+    return text::name_in<key_state::kept>(names, s);
 }
 
 std::string problem_of(const node_state& node) {
@@ -116,45 +106,19 @@ std::string problem_of(const node_state& node) {
 }
 
 std::string_view to_string(node_problem what) noexcept {
-    switch (what) {
-        case node_problem::unreachable: return "unreachable";
-        case node_problem::auth_failed: return "auth_failed";
-        case node_problem::missing_right: return "missing_right";
-        case node_problem::not_master: return "not_master";
-        case node_problem::duplicate_node: return "duplicate_node";
-        case node_problem::clock_skew: return "clock_skew";
-        case node_problem::other_set: return "other_set";
-        case node_problem::in_quarantine: return "in_quarantine";
-        case node_problem::slow: return "slow";
-        case node_problem::other_ttl_max: return "other_ttl_max";
-        case node_problem::evicts_locks: return "evicts_locks";
-        case node_problem::forgets_at_restart: return "forgets_at_restart";
-        case node_problem::memory_nearly_full: return "memory_nearly_full";
-        case node_problem::has_replicas: return "has_replicas";
-        case node_problem::no_hash_tag: return "no_hash_tag";
-        case node_problem::no_vote: return "no_vote";
-        case node_problem::refuses_writes: return "refuses_writes";
-        case node_problem::save_failed: return "save_failed";
-        case node_problem::list_changes: return "list_changes";
-        case node_problem::clocks_went_back: return "clocks_went_back";
-        case node_problem::hangs_on_all: return "hangs_on_all";
-        case node_problem::durable_by_word: return "durable_by_word";
-    }
-    return "unknown";
+    static constexpr std::string_view names[] = {
+        "unreachable", "auth_failed", "missing_right", "not_master", "duplicate_node",
+        "clock_skew", "other_set", "in_quarantine", "slow", "other_ttl_max", "evicts_locks",
+        "forgets_at_restart", "memory_nearly_full", "has_replicas", "no_hash_tag", "no_vote",
+        "refuses_writes", "save_failed", "list_changes", "clocks_went_back", "hangs_on_all",
+        "durable_by_word"};
+    return text::name_in<node_problem::durable_by_word>(names, what);
 }
 
 std::string_view to_string(list_state what) noexcept {
-    switch (what) {
-        case list_state::unknown: return "unknown";
-        case list_state::empty: return "empty";
-        case list_state::member: return "member";
-        case list_state::joining: return "joining";
-        case list_state::closed: return "closed";
-        case list_state::changed: return "changed";
-        case list_state::behind: return "behind";
-        case list_state::other: return "other";
-    }
-    return "unknown";
+    static constexpr std::string_view names[] = {"unknown", "empty",   "member", "joining",
+                                                 "closed",  "changed", "behind", "other"};
+    return text::name_in<list_state::other>(names, what);
 }
 
 }  // namespace redlock

@@ -15,6 +15,15 @@ namespace redlock::text {
 /// The most that is shown of one text from elsewhere.
 inline constexpr std::size_t longest_shown = 200;
 
+/// The name of an enumerator among those of all, which end with that of `last`.
+template <auto last, std::size_t count>
+constexpr std::string_view name_in(const std::string_view (&names)[count],
+                                   decltype(last) which) noexcept {
+    static_assert(count == static_cast<std::size_t>(last) + 1);
+    const auto at = static_cast<std::size_t>(which);
+    return at < count ? names[at] : "unknown";
+}
+
 /// See `detail::printable`.
 std::string printable(std::string_view raw, std::size_t limit = longest_shown);
 
