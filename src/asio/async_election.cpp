@@ -87,31 +87,6 @@ lease election_state::end_work() {
     return over;
 }
 
-bool election_state::is_held() const {
-    const std::lock_guard lock(gate_);
-    return term_ && *term_;
-}
-
-std::uint64_t election_state::fence() const {
-    const std::lock_guard lock(gate_);
-    return term_ ? term_->fence() : 0;
-}
-
-std::stop_token election_state::lost_token() const {
-    const std::lock_guard lock(gate_);
-    return term_ ? term_->lost_token() : std::stop_token();
-}
-
-void election_state::touch() const {
-    const std::lock_guard lock(gate_);
-    if (term_) term_->touch();
-}
-
-state_ptr election_state::term_state() const {
-    const std::lock_guard lock(gate_);
-    return term_ ? access::state(*term_) : nullptr;
-}
-
 void observation::start() {
     auto slot = asio::get_associated_cancellation_slot(handler_);
     if (slot.is_connected()) {
@@ -206,16 +181,20 @@ void abandon_election(const election_ptr& state) noexcept {
     if (state) state->resign();
 }
 
-bool holds_office(const election_ptr& state) noexcept { return state && state->is_held(); }
+bool holds_office(const election_ptr& state) noexcept {
+    return state && state->of_term([](const lease& term) { return bool{term}; });
+}
 
-std::uint64_t fence_of(const election_ptr& state) noexcept { return state ? state->fence() : 0; }
+std::uint64_t fence_of(const election_ptr& state) noexcept {
+    return state ? state->of_term(&lease::fence) : 0;
+}
 
 std::stop_token lost_token_of(const election_ptr& state) noexcept {
-    return state ? state->lost_token() : std::stop_token();
+    return state ? state->of_term(&lease::lost_token) : std::stop_token();
 }
 
 void touch_term_of(const election_ptr& state) noexcept {
-    if (state) state->touch();
+    if (state) state->of_term(&lease::touch);
 }
 
 void start_campaign(const election_ptr& state, campaign_handler handler) {
@@ -233,7 +212,7 @@ void start_resign(const election_ptr& state, plain_handler handler) {
 
 void start_term_lost(const election_ptr& state, lost_handler handler) {
     if (!state) return std::move(handler)(errc::client_closed, loss{});
-    auto term = state->term_state();
+    auto term = state->of_term(&access::state);
     if (!term) return std::move(handler)(errc::not_held, loss{});
     start_lost(state->impl, std::move(term), std::move(handler));
 }
@@ -321,13 +300,13 @@ result<void, refusal> election::campaign(std::stop_token stop) {
     return campaign_with(*client_, state_, detail::campaign::then::lead, stop);
 }
 
-bool election::held() const noexcept { return state_->is_held(); }
+bool election::held() const noexcept { return detail::holds_office(state_); }
 
-std::uint64_t election::fence() const noexcept { return state_->fence(); }
+std::uint64_t election::fence() const noexcept { return detail::fence_of(state_); }
 
-std::stop_token election::lost_token() const noexcept { return state_->lost_token(); }
+std::stop_token election::lost_token() const noexcept { return detail::lost_token_of(state_); }
 
-void election::touch() const noexcept { state_->touch(); }
+void election::touch() const noexcept { detail::touch_term_of(state_); }
 
 result<void> election::resign() {
     auto left = state_->resign();

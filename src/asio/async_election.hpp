@@ -15,6 +15,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace redlock::detail {
@@ -62,11 +63,13 @@ public:
     /// The callback has ended: takes the term away.
     lease end_work();
 
-    bool is_held() const;
-    std::uint64_t fence() const;
-    std::stop_token lost_token() const;
-    void touch() const;
-    state_ptr term_state() const;  ///< Null if there is no term.
+    /// `get` of the lease of the term; a value that stands for nothing if there is no term.
+    template <class F>
+    auto of_term(F get) const {
+        using value = std::decay_t<std::invoke_result_t<F, const lease&>>;
+        const std::lock_guard lock(gate_);
+        return term_ ? std::invoke(get, *term_) : value();
+    }
 
     const impl_ptr impl;
     const std::string name;

@@ -138,7 +138,12 @@ struct counting_semaphore::state {
     /// Throws if the thread has lost a slot.
     void arrive();
     void begin(lease granted);
-    const lease* latest() const noexcept { return permits.latest(detail::this_thread_number()); }
+    /// `get` of the thread's latest lease.
+    template <class F>
+    auto of_latest(F get) const {
+        const std::lock_guard lock(gate);
+        return detail::of_lease(permits.latest(detail::this_thread_number()), get);
+    }
 
     blocking_client* client;
     const std::string resource;
@@ -208,21 +213,15 @@ void counting_semaphore::release(std::ptrdiff_t count) {
 }
 
 std::uint64_t counting_semaphore::fence() const noexcept {
-    const std::lock_guard lock(state_->gate);
-    const lease* const held = state_->latest();
-    return held == nullptr ? 0 : held->fence();
+    return state_->of_latest(&lease::fence);
 }
 
 std::uint16_t counting_semaphore::slot() const noexcept {
-    const std::lock_guard lock(state_->gate);
-    const lease* const held = state_->latest();
-    return held == nullptr ? 0 : held->slot();
+    return state_->of_latest(&lease::slot);
 }
 
 std::stop_token counting_semaphore::lost_token() const noexcept {
-    const std::lock_guard lock(state_->gate);
-    const lease* const held = state_->latest();
-    return held == nullptr ? std::stop_token() : held->lost_token();
+    return state_->of_latest(&lease::lost_token);
 }
 
 void counting_semaphore::touch() const noexcept {

@@ -127,6 +127,65 @@ void holds::tidy() noexcept {
     }
 }
 
+void fail(errc why, const std::string& resource, const std::string& detail) {
+    throw std::system_error(why,
+                            text::lock_named(resource) + (detail.empty() ? "" : ": ") + detail);
+}
+
+void fail(const refusal& why, const std::string& resource) {
+    const std::string reasons = reasons_of(why);  // what() ends with the text of the code
+    throw std::system_error(
+        why.code, text::lock_named(resource) + (reasons.empty() ? "" : ": ") + reasons);
+}
+
+lease acquire_or_throw(blocking_client& client, const std::string& resource,
+                       acquire_options options, std::stop_token stop) {
+    if (options.wait == std::chrono::milliseconds(0)) options.wait = longest_wait;
+    auto got = client.acquire(resource, options, std::move(stop));
+    if (!got) fail(got.error(), resource);
+    return std::move(*got);
+}
+
+lease acquire_within(std::chrono::milliseconds wait, blocking_client& client,
+                     const std::string& resource, acquire_options options, std::stop_token stop) {
+    options.wait = wait;
+    auto got = client.acquire(resource, options, stop);
+    if (got) return std::move(*got);
+    if (got.error() == condition::retryable || stop.stop_requested()) return {};
+    fail(got.error(), resource);
+}
+
+void await_report(const lease& lost) {
+    // How long the client's thread may stand still before a loss is thrown ahead of its token.
+    constexpr std::chrono::seconds longest_stall{1};
+    const std::stop_token token = lost.lost_token();
+    if (!token.stop_possible()) return;
+    std::promise<void> reported;
+    const std::stop_callback on_report(token, [&] { reported.set_value(); });
+    reported.get_future().wait_for(longest_stall);
+}
+
+bool release_held(blocking_client& client, lease held) {
+    return !blocking_section(client, std::move(held)).end().code;
+}
+
+blocking_section::~blocking_section() {
+    if (has_ended_) return;
+    try {
+        static_cast<void>(end());
+    } catch (...) {
+        // Out of memory: the lease's own destructor releases it in the background.
+    }
+}
+
+refusal blocking_section::end() {
+    has_ended_ = true;
+    if (!held_) await_report(held_);
+    const section_end end(held_);
+    const auto released = client_->release(std::move(held_));
+    return end.after_release(released ? error_code() : released.error());
+}
+
 }  // namespace redlock::detail
 
 namespace redlock {
@@ -139,7 +198,7 @@ struct basic_mutex::state {
     void begin(lease granted);
     acquire_options terms(lock_mode mode) const;
     template <class F>
-    auto of_hold(F&& get) const;
+    auto of_hold(F get) const;
 
     blocking_client* const client;
     const std::string resource;
@@ -179,11 +238,11 @@ acquire_options basic_mutex::state::terms(lock_mode mode) const {
     return out;
 }
 
-// `get` of the lease that the calling thread holds; null if it holds none.
+// `get` of the lease that the calling thread holds; what stands for nothing if it holds none.
 template <class F>
-auto basic_mutex::state::of_hold(F&& get) const {
+auto basic_mutex::state::of_hold(F get) const {
     const std::lock_guard lock(gate);
-    return get(threads.find(detail::this_thread_number()));
+    return detail::of_lease(threads.find(detail::this_thread_number()), get);
 }
 
 basic_mutex::basic_mutex(blocking_client& client, std::string resource, acquire_options options,
@@ -237,7 +296,7 @@ void basic_mutex::unlock() {
 }
 
 void basic_mutex::share() {
-    const lease* const held = state_->of_hold([](const lease* of) { return of; });
+    const lease* const held = state_->of_hold([](const lease& of) { return &of; });
     if (held == nullptr) detail::fail(errc::not_held, state_->resource);
     const auto done = state_->client->downgrade(*held);
     // After any other error it is shared, and the client sends the change again, or it is lost.
@@ -247,74 +306,14 @@ void basic_mutex::share() {
 }
 
 std::uint64_t basic_mutex::fence() const noexcept {
-    return state_->of_hold([](const lease* of) { return of == nullptr ? 0 : of->fence(); });
+    return state_->of_hold(&lease::fence);
 }
 
 std::stop_token basic_mutex::lost_token() const noexcept {
-    return state_->of_hold(
-        [](const lease* of) { return of == nullptr ? std::stop_token() : of->lost_token(); });
+    return state_->of_hold(&lease::lost_token);
 }
 
-void basic_mutex::touch() const noexcept {
-    state_->of_hold([](const lease* of) {
-        if (of != nullptr) of->touch();
-    });
-}
-
-}  // namespace redlock
-
-namespace redlock::detail {
-
-void fail(errc why, const std::string& resource, const std::string& detail) {
-    throw std::system_error(why,
-                            text::lock_named(resource) + (detail.empty() ? "" : ": ") + detail);
-}
-
-void fail(const refusal& why, const std::string& resource) {
-    const std::string reasons = reasons_of(why);  // what() ends with the text of the code
-    throw std::system_error(
-        why.code, text::lock_named(resource) + (reasons.empty() ? "" : ": ") + reasons);
-}
-
-lease acquire_or_throw(blocking_client& client, const std::string& resource,
-                       acquire_options options, std::stop_token stop) {
-    if (options.wait == std::chrono::milliseconds(0)) options.wait = longest_wait;
-    auto got = client.acquire(resource, options, std::move(stop));
-    if (!got) fail(got.error(), resource);
-    return std::move(*got);
-}
-
-lease acquire_within(std::chrono::milliseconds wait, blocking_client& client,
-                     const std::string& resource, acquire_options options, std::stop_token stop) {
-    options.wait = wait;
-    auto got = client.acquire(resource, options, stop);
-    if (got) return std::move(*got);
-    if (got.error() == condition::retryable || stop.stop_requested()) return {};
-    fail(got.error(), resource);
-}
-
-namespace {
-
-// How long the client's thread may stand still before a loss is thrown ahead of its token.
-constexpr std::chrono::seconds longest_stall{1};
-
-}  // namespace
-
-void await_report(const lease& lost) {
-    const std::stop_token token = lost.lost_token();
-    if (!token.stop_possible()) return;
-    std::promise<void> reported;
-    const std::stop_callback on_report(token, [&] { reported.set_value(); });
-    reported.get_future().wait_for(longest_stall);
-}
-
-bool release_held(blocking_client& client, lease held) {
-    return !blocking_section(client, std::move(held)).end().code;
-}
-
-}  // namespace redlock::detail
-
-namespace redlock {
+void basic_mutex::touch() const noexcept { state_->of_hold(&lease::touch); }
 
 guard::guard(blocking_client& client, std::string resource, acquire_options options,
              std::stop_token stop) noexcept
@@ -355,24 +354,3 @@ const refusal& guard::why() const noexcept {
 }
 
 }  // namespace redlock
-
-namespace redlock::detail {
-
-blocking_section::~blocking_section() {
-    if (has_ended_) return;
-    try {
-        static_cast<void>(end());
-    } catch (...) {
-        // Out of memory: the lease's own destructor releases it in the background.
-    }
-}
-
-refusal blocking_section::end() {
-    has_ended_ = true;
-    if (!held_) await_report(held_);
-    const section_end end(held_);
-    const auto released = client_->release(std::move(held_));
-    return end.after_release(released ? error_code() : released.error());
-}
-
-}  // namespace redlock::detail

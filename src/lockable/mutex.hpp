@@ -13,9 +13,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <stop_token>
 #include <string>
+#include <type_traits>
 
 namespace redlock::detail {
 
@@ -90,6 +92,13 @@ private:
 
     std::list<entry> entries_;  // few: one for each thread that holds, or has lost a hold
 };
+
+/// `get` of a lease; a value that stands for nothing where there is none.
+template <class F>
+auto of_lease(const lease* held, F get) {
+    using value = std::invoke_result_t<F, const lease&>;
+    return held != nullptr ? std::invoke(get, *held) : value();
+}
 
 /// A lease, after a wait of `options.wait`; where that is 0, of `longest_wait`. Throws
 /// `std::system_error` if there is none, also after a stop.

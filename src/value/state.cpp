@@ -94,8 +94,8 @@ bool is_change(const std::optional<leader_info>& last, const std::optional<leade
 namespace redlock {
 
 std::string_view to_string(key_state s) noexcept {
-    static constexpr std::string_view names[] = {"free",    "held",      "shared",      "quarantine",
-                                                 "refused", "timed_out", "unreachable", "kept"};
+    static constexpr std::string_view names[] = {
+        "free", "held", "shared", "quarantine", "refused", "timed_out", "unreachable", "kept"};
     return text::name_in<key_state::kept>(names, s);
 }
 
