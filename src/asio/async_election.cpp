@@ -253,15 +253,11 @@ const error_code aborted = asio::error::operation_aborted;
 
 result<void, refusal> campaign_with(blocking_client& client, const detail::election_ptr& state,
                                     detail::campaign::then what, const std::stop_token& stop) {
-    refusal why;
-    why.code = blocking_access::run(client, stop, [&](auto slot, const auto& done) {
-        detail::begin_campaign(
-            state, what, asio::bind_cancellation_slot(slot, [&why, done](error_code ec, refusal r) {
-                why = std::move(r);
-                done(ec);
-            }));
+    auto [ec, why] = blocking_access::value_of<refusal>(client, stop, [&](auto handler) {
+        detail::begin_campaign(state, what, std::move(handler));
     });
-    if (why.code) return why;
+    why.code = ec;
+    if (why.code) return std::move(why);
     return {};
 }
 
@@ -269,16 +265,10 @@ result<void, refusal> campaign_with(blocking_client& client, const detail::elect
 template <class F>
 result<std::optional<leader_info>> find_leader(blocking_client& client, const std::stop_token& stop,
                                                F&& start) {
-    std::optional<leader_info> found;
-    const error_code why = blocking_access::run(client, stop, [&](auto slot, const auto& done) {
-        start(asio::bind_cancellation_slot(
-            slot, [&found, done](error_code ec, std::optional<leader_info> now) {
-                found = std::move(now);
-                done(ec);
-            }));
-    });
+    auto [why, found] =
+        blocking_access::value_of<std::optional<leader_info>>(client, stop, start);
     if (why) return why;
-    return found;
+    return std::move(found);
 }
 
 /// False if a stop was requested before or meanwhile.

@@ -8,8 +8,6 @@
 #include "client/limit.hpp"
 #include "value/text.hpp"
 
-#include <boost/asio/bind_cancellation_slot.hpp>
-
 #include <system_error>
 
 namespace redlock::detail {
@@ -73,16 +71,11 @@ void start_limited(const impl_ptr& impl, const limiter_ptr& of, std::uint16_t co
 
 limit_answer ask_limit(blocking_client& client, const limiter_ptr& of, std::uint16_t cost,
                        std::chrono::milliseconds wait, std::stop_token stop) {
-    limit_answer said;
-    said.why.code = blocking_access::run(client, stop, [&](auto slot, const auto& done) {
-        start_limited(blocking_access::impl(client), of, cost, wait,
-                      asio::bind_cancellation_slot(slot, [&said, done](error_code ec,
-                                                                             limit_answer answer) {
-                          said = std::move(answer);
-                          done(ec);
-                      }));
+    auto [ec, said] = blocking_access::value_of<limit_answer>(client, stop, [&](auto handler) {
+        start_limited(blocking_access::impl(client), of, cost, wait, std::move(handler));
     });
-    return said;
+    said.why.code = ec;
+    return std::move(said);
 }
 
 void start_limit_change(const impl_ptr& impl, const limiter_ptr& of, std::uint16_t limit,
@@ -95,16 +88,11 @@ void start_limit_change(const impl_ptr& impl, const limiter_ptr& of, std::uint16
 }
 
 refusal change_limit(blocking_client& client, const limiter_ptr& of, std::uint16_t limit) {
-    refusal said;
-    said.code = blocking_access::run(client, {}, [&](auto slot, const auto& done) {
-        start_limit_change(blocking_access::impl(client), of, limit,
-                           asio::bind_cancellation_slot(slot, [&said, done](error_code ec,
-                                                                            refusal why) {
-                               said = std::move(why);
-                               done(ec);
-                           }));
+    auto [ec, said] = blocking_access::value_of<refusal>(client, {}, [&](auto handler) {
+        start_limit_change(blocking_access::impl(client), of, limit, std::move(handler));
     });
-    return said;
+    said.code = ec;
+    return std::move(said);
 }
 
 }  // namespace redlock::detail
