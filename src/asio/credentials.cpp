@@ -46,54 +46,6 @@ private:
     credentials_answer what_;
 };
 
-}  // namespace
-
-credentials_question::~credentials_question() {
-    try {
-        end({.why = "the credentials callback let its request go without an answer: it has to "
-                    "call answer or fail"});
-    } catch (const std::exception&) {
-        // Out of memory: the connection is given up at the deadline.
-    }
-}
-
-void credentials_question::end(credentials_answer what) {
-    std::function<void()> unused;  // destroyed without the mutex
-    {
-        const std::lock_guard lock(mutex_);
-        if (std::exchange(is_over_, true)) return;
-        unused = std::exchange(then_, nullptr);
-    }
-    if (what.why.empty() && what.password.empty()) what.why = "the password given is empty";
-    what.why = text::printable(what.why, longest_cause);
-    auto owner = owner_.lock();
-    if (!owner) return;
-    wire_owner& to = *owner;
-    to.put(*new mailed_answer(std::move(owner), *user_, number_, std::move(what)));
-}
-
-void credentials_question::abandon() noexcept {
-    std::function<void()> then;
-    {
-        const std::lock_guard lock(mutex_);
-        if (std::exchange(is_over_, true)) return;
-        is_abandoned_ = true;
-        then = std::exchange(then_, nullptr);
-    }
-    if (then) then();
-}
-
-void credentials_question::on_abandoned(std::function<void()> what) {
-    {
-        const std::lock_guard lock(mutex_);
-        if (!is_over_) return then_.swap(what);
-        if (!is_abandoned_) return;
-    }
-    if (what) what();
-}
-
-namespace {
-
 constexpr std::size_t longest_output = 65536;  // some tokens list all that their owner may
 
 struct descriptor_pair {
@@ -306,6 +258,50 @@ credentials_answer running_command::run() {
 }
 
 }  // namespace
+
+credentials_question::~credentials_question() {
+    try {
+        end({.why = "the credentials callback let its request go without an answer: it has to "
+                    "call answer or fail"});
+    } catch (const std::exception&) {
+        // Out of memory: the connection is given up at the deadline.
+    }
+}
+
+void credentials_question::end(credentials_answer what) {
+    std::function<void()> unused;  // destroyed without the mutex
+    {
+        const std::lock_guard lock(mutex_);
+        if (std::exchange(is_over_, true)) return;
+        unused = std::exchange(then_, nullptr);
+    }
+    if (what.why.empty() && what.password.empty()) what.why = "the password given is empty";
+    what.why = text::printable(what.why, longest_cause);
+    auto owner = owner_.lock();
+    if (!owner) return;
+    wire_owner& to = *owner;
+    to.put(*new mailed_answer(std::move(owner), *user_, number_, std::move(what)));
+}
+
+void credentials_question::abandon() noexcept {
+    std::function<void()> then;
+    {
+        const std::lock_guard lock(mutex_);
+        if (std::exchange(is_over_, true)) return;
+        is_abandoned_ = true;
+        then = std::exchange(then_, nullptr);
+    }
+    if (then) then();
+}
+
+void credentials_question::on_abandoned(std::function<void()> what) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!is_over_) return then_.swap(what);
+        if (!is_abandoned_) return;
+    }
+    if (what) what();
+}
 
 std::string name_of_command(const std::vector<std::string>& words) {
     return "password_command " + text::printable(words.front());

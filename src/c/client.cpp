@@ -130,6 +130,25 @@ std::vector<std::string> names_in(const char* const* given, std::size_t count) {
     return out;
 }
 
+int make(result<configuration, config_error> read, redlock_client** out) {
+    if (!read) return fail(read.error());
+    auto made = std::make_unique<redlock_client>();
+    made->shared = std::make_shared<shared_client>(std::move(*read));
+    *out = made.release();
+    return REDLOCK_OK;
+}
+
+// `read()` reads the configuration.
+template <class F>
+int make_of(redlock_client** out, const char* text, const char* name, F&& read) noexcept {
+    return guarded([&] {
+        if (out == nullptr) return refuse("out is null");
+        *out = nullptr;
+        if (text == nullptr) return refuse(std::string(name) + " is null");
+        return make(read(), out);
+    });
+}
+
 }  // namespace
 
 }  // namespace redlock::c
@@ -183,35 +202,6 @@ void redlock_cancel_request(redlock_cancel* cancel) {
 
 void redlock_cancel_free(redlock_cancel* cancel) { delete cancel; }
 
-namespace redlock::c {
-
-namespace {
-
-int make(result<configuration, config_error> read, redlock_client** out) {
-    if (!read) return fail(read.error());
-    auto made = std::make_unique<redlock_client>();
-    made->shared = std::make_shared<shared_client>(std::move(*read));
-    *out = made.release();
-    return REDLOCK_OK;
-}
-
-// `read()` reads the configuration.
-template <class F>
-int make_of(redlock_client** out, const char* text, const char* name, F&& read) noexcept {
-    return guarded([&] {
-        if (out == nullptr) return refuse("out is null");
-        *out = nullptr;
-        if (text == nullptr) return refuse(std::string(name) + " is null");
-        return make(read(), out);
-    });
-}
-
-}  // namespace
-
-}  // namespace redlock::c
-
-using namespace redlock;
-
 int redlock_client_from_json(const char* json, redlock_client** out) {
     return c::make_of(out, json, "json", [&] { return parse_configuration(json); });
 }
@@ -264,8 +254,6 @@ const char* redlock_status_name(int status) {
 }
 
 const char* redlock_version(void) { return REDLOCK_VERSION; }
-
-using namespace redlock;
 
 uint64_t redlock_lease_fence(const redlock_lease* lease) {
     return lease == nullptr ? 0 : lease->held.fence();
@@ -359,8 +347,6 @@ void redlock_lease_detach(redlock_lease* lease) {
     if (lease != nullptr) lease->held.detach();
     delete lease;
 }
-
-using namespace redlock;
 
 int redlock_limiter_new(redlock_client* client, const char* resource, uint16_t limit,
                         int64_t period_ms, redlock_limiter** out) {

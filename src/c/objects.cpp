@@ -62,53 +62,6 @@ private:
     std::vector<platform::event> events_;
 };
 
-}  // namespace
-
-long current_process() noexcept { return ::getpid(); }
-
-event_descriptor::event_descriptor() : event_(platform::make_event()) {
-    try {
-        inherited_descriptors::all().add(event_);
-    } catch (...) {
-        platform::close(event_);
-        throw;
-    }
-}
-
-event_descriptor::~event_descriptor() {
-    inherited_descriptors::all().remove(event_);
-    platform::close(event_);
-}
-
-stop_signal::stop_signal(std::stop_token of)
-    : process_(current_process()),
-      on_stop_(std::make_unique<std::stop_callback<raiser>>(std::move(of), raiser{&event_})) {}
-
-// In a child process a callback that another thread was inside of at the fork never ends: to wait
-// for it would hang.
-stop_signal::~stop_signal() {
-    if (process_ != current_process()) static_cast<void>(on_stop_.release());
-}
-
-char* copied(const std::string& text) {
-    auto* const out = static_cast<char*>(std::malloc(text.size() + 1));
-    if (out == nullptr) throw std::bad_alloc();
-    std::memcpy(out, text.c_str(), text.size() + 1);
-    return out;
-}
-
-std::stop_token token_of(redlock_cancel* cancel) {
-    return cancel == nullptr ? std::stop_token() : cancel->source.get_token();
-}
-
-}  // namespace redlock::c
-
-void redlock_text_free(char* text) { std::free(text); }
-
-namespace redlock::c {
-
-namespace {
-
 struct no_memory {};
 
 // The reason as it came. Few callers read it: it becomes text where one does.
@@ -159,7 +112,81 @@ const char* shown(std::string& kept, const char* without_memory, F&& text_of) no
     }
 }
 
+// `ask(client, text)` writes the text and returns the number.
+template <class F>
+int report(redlock_client* client, char** out, F&& ask) noexcept {
+    return guarded([&] {
+        if (out == nullptr) return refuse("the pointer to the text is null");
+        *out = nullptr;
+        if (client == nullptr) return refuse("client is null");
+        std::string text;
+        const int number = ask(client->shared->blocking, text);
+        if (!text.empty()) *out = copied(text);
+        return number;
+    });
+}
+
+template <class T>
+int write(const result<T>& got, std::string& text) {
+    if (!got) return fail(refusal{got.error(), {}});
+    text = to_json(*got);
+    return REDLOCK_OK;
+}
+
+refusal without_quorum(const resource_state& state) {
+    refusal out{errc::no_quorum, {}, {}};
+    for (const node_state& node : state.nodes) {
+        if (!node.error) continue;
+        out.detail += (out.detail.empty() ? "" : "; ") + node.node.str() + ": " + problem_of(node);
+    }
+    return out;
+}
+
+int report_stats(redlock_client* client, char** out, std::string (*form)(const client_stats&)) {
+    return report(client, out, [form](blocking_client& by, std::string& text) {
+        text = form(by.stats());
+        return static_cast<int>(REDLOCK_OK);
+    });
+}
+
 }  // namespace
+
+long current_process() noexcept { return ::getpid(); }
+
+event_descriptor::event_descriptor() : event_(platform::make_event()) {
+    try {
+        inherited_descriptors::all().add(event_);
+    } catch (...) {
+        platform::close(event_);
+        throw;
+    }
+}
+
+event_descriptor::~event_descriptor() {
+    inherited_descriptors::all().remove(event_);
+    platform::close(event_);
+}
+
+stop_signal::stop_signal(std::stop_token of)
+    : process_(current_process()),
+      on_stop_(std::make_unique<std::stop_callback<raiser>>(std::move(of), raiser{&event_})) {}
+
+// In a child process a callback that another thread was inside of at the fork never ends: to wait
+// for it would hang.
+stop_signal::~stop_signal() {
+    if (process_ != current_process()) static_cast<void>(on_stop_.release());
+}
+
+char* copied(const std::string& text) {
+    auto* const out = static_cast<char*>(std::malloc(text.size() + 1));
+    if (out == nullptr) throw std::bad_alloc();
+    std::memcpy(out, text.c_str(), text.size() + 1);
+    return out;
+}
+
+std::stop_token token_of(redlock_cancel* cancel) {
+    return cancel == nullptr ? std::stop_token() : cancel->source.get_token();
+}
 
 void begin() noexcept { last().why = std::monostate{}; }
 
@@ -203,6 +230,8 @@ int fail_by_exception() noexcept {
 
 using namespace redlock;
 
+void redlock_text_free(char* text) { std::free(text); }
+
 const char* redlock_last_error(void) {
     return c::shown(c::last().text, c::out_of_memory,
                     [](const auto& why) { return why.message(); });
@@ -212,53 +241,6 @@ const char* redlock_last_error_json(void) {
     return c::shown(c::last().json, c::out_of_memory_json,
                     [](const auto& why) { return to_json(why); });
 }
-
-namespace redlock::c {
-
-namespace {
-
-// `ask(client, text)` writes the text and returns the number.
-template <class F>
-int report(redlock_client* client, char** out, F&& ask) noexcept {
-    return guarded([&] {
-        if (out == nullptr) return refuse("the pointer to the text is null");
-        *out = nullptr;
-        if (client == nullptr) return refuse("client is null");
-        std::string text;
-        const int number = ask(client->shared->blocking, text);
-        if (!text.empty()) *out = copied(text);
-        return number;
-    });
-}
-
-template <class T>
-int write(const result<T>& got, std::string& text) {
-    if (!got) return fail(refusal{got.error(), {}});
-    text = to_json(*got);
-    return REDLOCK_OK;
-}
-
-refusal without_quorum(const resource_state& state) {
-    refusal out{errc::no_quorum, {}, {}};
-    for (const node_state& node : state.nodes) {
-        if (!node.error) continue;
-        out.detail += (out.detail.empty() ? "" : "; ") + node.node.str() + ": " + problem_of(node);
-    }
-    return out;
-}
-
-int report_stats(redlock_client* client, char** out, std::string (*form)(const client_stats&)) {
-    return report(client, out, [form](blocking_client& by, std::string& text) {
-        text = form(by.stats());
-        return static_cast<int>(REDLOCK_OK);
-    });
-}
-
-}  // namespace
-
-}  // namespace redlock::c
-
-using namespace redlock;
 
 int redlock_inspect(redlock_client* client, const char* resource, char** json) {
     return c::report(client, json, [&](blocking_client& by, std::string& text) {

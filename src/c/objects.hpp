@@ -129,6 +129,31 @@ private:
     over_queue::calls place_;
 };
 
+/// Keeps the reason for redlock_last_error(), and returns its number.
+int fail(refusal why) noexcept;
+int fail(config_error why) noexcept;
+/// An argument that is refused: "client is null".
+int refuse(std::string what);
+/// A call with what a parent process made.
+int refuse_child();
+
+/// Forgets the reason of the call before.
+void begin() noexcept;
+
+/// The number of the exception that is being handled, whose reason it keeps.
+int fail_by_exception() noexcept;
+
+/// Runs one function of the interface. No exception leaves it.
+template <class F>
+int guarded(F&& body) noexcept {
+    begin();
+    try {
+        return body();
+    } catch (...) {
+        return fail_by_exception();
+    }
+}
+
 }  // namespace redlock::c
 
 struct redlock_client {
@@ -170,32 +195,3 @@ struct redlock_pending {
     std::function<void()> cancel;
     const long process = redlock::c::current_process();
 };
-
-namespace redlock::c {
-
-/// Keeps the reason for redlock_last_error(), and returns its number.
-int fail(refusal why) noexcept;
-int fail(config_error why) noexcept;
-/// An argument that is refused: "client is null".
-int refuse(std::string what);
-/// A call with what a parent process made.
-int refuse_child();
-
-/// Forgets the reason of the call before.
-void begin() noexcept;
-
-/// The number of the exception that is being handled, whose reason it keeps.
-int fail_by_exception() noexcept;
-
-/// Runs one function of the interface. No exception leaves it.
-template <class F>
-int guarded(F&& body) noexcept {
-    begin();
-    try {
-        return body();
-    } catch (...) {
-        return fail_by_exception();
-    }
-}
-
-}  // namespace redlock::c

@@ -35,47 +35,6 @@ result<configuration, config_error> parse(std::string_view text, std::string sou
     return read;
 }
 
-}  // namespace
-
-result<configuration, config_error> config::load(const std::filesystem::path& file,
-                                                 std::string source) {
-    const auto content = detail::read_file(file, max_text_bytes);
-    if (content) return parse(*content, std::move(source), file.parent_path());
-    std::string why = "can't be read: " + content.error().message();
-    // Its name may have a password.
-    if (const auto scheme = source.find("://"); scheme != source.npos) {
-        source.replace(scheme + 3, source.npos, "***");
-        why = "is a URI, and not the name of a file: the variable REDLOCK_NODES takes URIs";
-    }
-    return config_error(content.error(), std::move(source),
-                        {{config_issue::level::error, "", std::move(why)}});
-}
-
-result<client_options, config_error> config::client_part(
-    result<configuration, config_error> whole) {
-    if (!whole) return std::move(whole).error();
-    return std::move(whole->client);
-}
-
-result<configuration, config_error> parse_configuration(std::string_view text,
-                                                        const std::filesystem::path& base) {
-    return parse(text, {}, base);
-}
-
-result<configuration, config_error> load_configuration(const std::filesystem::path& file) {
-    return config::load(file, file.string());
-}
-
-result<client_options, config_error> load_options(const std::filesystem::path& file) {
-    return config::client_part(load_configuration(file));
-}
-
-result<client_options, config_error> parse_options(std::string_view text) {
-    return config::client_part(parse_configuration(text));
-}
-
-namespace {
-
 using std::filesystem::path;
 
 constexpr const char* nodes_variable = "REDLOCK_NODES";
@@ -196,6 +155,43 @@ config_error nothing_found(const path& user_file, const path& system_file) {
 
 }  // namespace
 
+result<configuration, config_error> config::load(const std::filesystem::path& file,
+                                                 std::string source) {
+    const auto content = detail::read_file(file, max_text_bytes);
+    if (content) return parse(*content, std::move(source), file.parent_path());
+    std::string why = "can't be read: " + content.error().message();
+    // Its name may have a password.
+    if (const auto scheme = source.find("://"); scheme != source.npos) {
+        source.replace(scheme + 3, source.npos, "***");
+        why = "is a URI, and not the name of a file: the variable REDLOCK_NODES takes URIs";
+    }
+    return config_error(content.error(), std::move(source),
+                        {{config_issue::level::error, "", std::move(why)}});
+}
+
+result<client_options, config_error> config::client_part(
+    result<configuration, config_error> whole) {
+    if (!whole) return std::move(whole).error();
+    return std::move(whole->client);
+}
+
+result<configuration, config_error> parse_configuration(std::string_view text,
+                                                        const std::filesystem::path& base) {
+    return parse(text, {}, base);
+}
+
+result<configuration, config_error> load_configuration(const std::filesystem::path& file) {
+    return config::load(file, file.string());
+}
+
+result<client_options, config_error> load_options(const std::filesystem::path& file) {
+    return config::client_part(load_configuration(file));
+}
+
+result<client_options, config_error> parse_options(std::string_view text) {
+    return config::client_part(parse_configuration(text));
+}
+
 result<configuration, config_error> config::look_up(const path& system_file) {
     // What is set and empty was to name nodes: any others would be the wrong ones.
     if (is_empty("REDLOCK_CONFIG")) {
@@ -224,11 +220,8 @@ result<client_options, config_error> options_from_environment() {
     return config::client_part(configuration_from_environment());
 }
 
-namespace {
-constexpr std::size_t longest_source = 4096;  // a path
-}  // namespace
-
 std::string config_error::message() const {
+    constexpr std::size_t longest_source = 4096;  // a path
     std::string out = text::printable(source_, longest_source);
     const char* between = source_.empty() ? "" : ": ";
     for (const config_issue& issue : issues_) {

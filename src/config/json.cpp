@@ -10,16 +10,13 @@
 
 namespace redlock::config {
 
-namespace {
-// A reader of more than that mends the first ones and tries again.
-constexpr std::size_t max_errors = 100;
-}  // namespace
-
 void report::error(const std::string& where, std::string message) {
     add({config_issue::level::error, where, std::move(message)});
 }
 
 void report::add(config_issue issue) {
+    // A reader of more than that mends the first ones and tries again.
+    constexpr std::size_t max_errors = 100;
     if (issue.severity == config_issue::level::error) {
         failed_ = true;
         if (places_.size() > max_errors || !places_.insert(issue.where).second) return;
