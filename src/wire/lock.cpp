@@ -11,60 +11,7 @@
 
 namespace redlock::wire {
 
-bool is_amnesiac(const resp::reply& reply) noexcept {
-    return reply.type() == resp::reply_type::status && reply.text() == "AMNESIAC";
-}
-
-bool is_late(const resp::reply& reply) noexcept {
-    return reply.type() == resp::reply_type::status && reply.text() == "LATE";
-}
-
-std::optional<failure> read_rule_refusal(const resp::reply& reply) {
-    if (is_amnesiac(reply)) {
-        return failure{vote::quarantine, errc::in_quarantine, "it has lost its data"};
-    }
-    if (is_late(reply)) {
-        return failure{vote::refused, errc::clock_skew,
-                       "by its clock the command came too late: it stood still, or its clock was "
-                       "set"};
-    }
-    if (reply[0].type() == resp::reply_type::integer && reply[0].integer() == 5) {
-        return failure{vote::refused, errc::clock_skew, "the fence is too far ahead of its clock"};
-    }
-    return std::nullopt;
-}
-
-core::node_signs read_signs(const resp::reply& reply) noexcept {
-    return {.is_late = is_late(reply),
-            .is_amnesiac = is_amnesiac(reply),
-            .is_replica = reply.is_error("READONLY")};
-}
-
 using std::chrono::milliseconds;
-
-void append_lease(const lock_kind& kind, request& out, std::string_view verb,
-                  const lease_request& lease, const fence_terms* fencing) {
-    assert(kind.is_fenced == (fencing != nullptr) && kind.has_slot == (lease.slot.of > 0));
-    append_keys(out, kind, fencing != nullptr ? fencing->key_prefix : std::string_view(), lease.key,
-                lease.others);
-    append_verb(out, kind, verb);
-    append(out, {lease.value, decimal(in<milliseconds>(lease.ttl))});
-    if (fencing != nullptr) append(out, {decimal(fencing->fence)});
-    if (kind.has_slot) append_slots(out, lease.slot, lease.others, lease.revision);
-}
-
-void write_acquire(const lock_kind& kind, request& out, const lease_request& lease,
-                   const fence_terms* fencing, const queue_entry* entry) {
-    assert(entry == nullptr || kind.is_fenced);
-    if (kind.is_plain_set) {
-        const decimal ttl(in<milliseconds>(lease.ttl));
-        return resp::append_command(out.words, {"SET", lease.key, lease.value, "NX", "PX", ttl});
-    }
-    append_lease(kind, out, entry == nullptr ? "acquire" : "await", lease, fencing);
-    if (entry != nullptr) {
-        append(out, {entry->id, decimal(entry->ticket), decimal(in<milliseconds>(entry->life))});
-    }
-}
 
 namespace {
 
@@ -150,50 +97,6 @@ acquire_answer read_one(const resp::reply& reply) {
     }
 }
 
-}  // namespace
-
-acquire_answer read_acquire(const lock_kind& kind, const resp::reply& reply) {
-    if (kind.is_plain_set) return read_set(reply);
-    acquire_answer answer = read_one(reply);
-    const bool is_held = answer.answer == vote::held;
-    if (kind.is_of_several && (is_held || answer.answer == vote::queued)) {
-        const std::size_t at = is_held ? 5 : 3;
-        answer.blocked = read_map(reply[at].text());
-        answer.which = static_cast<std::size_t>(std::max<std::int64_t>(reply[at + 1].integer(), 0));
-        answer.lacks_fence =
-            is_held && reply[7].integer() == 1 && is_of_our_form(reply[2].text());
-        answer.fence_is_its = false;  // it is the highest of all keys
-    }
-    if (!kind.is_fenced) answer.lacks_fence = false;
-    return answer;
-}
-
-void write_extend(const lock_kind& kind, request& out, const lease_request& lease,
-                  const fence_terms* fencing, bool prolongs_fence) {
-    assert(fencing != nullptr || !prolongs_fence);
-    append_lease(kind, out, prolongs_fence ? "hold" : "extend", lease, fencing);
-}
-
-compare_answer read_extension(const resp::reply& reply) {
-    if (reply.type() == resp::reply_type::integer) {
-        if (reply.integer() == 1) return {.choice = core::choice::yes};
-        if (reply.integer() == 0 || reply.integer() == -1) return {.choice = core::choice::no};
-        if (reply.integer() == -2) return {.choice = core::choice::no, .is_revoked = true};
-    }
-    if (auto why = read_rule_refusal(reply)) return {.why = *why};
-    const bool is_pair = reply.size() == 2 && reply[0].type() == resp::reply_type::integer;
-    const auto what = is_pair ? reply[0].integer() : -1;
-    if (what != 1 && what != 4) return {.why = read_failure(reply)};
-    const std::int64_t seen = std::max<std::int64_t>(reply[1].integer(), 0);
-    return {.choice = what == 1 ? core::choice::yes : core::choice::no,
-            .was_free = true,
-            .fence = static_cast<std::uint64_t>(seen)};
-}
-
-using std::chrono::milliseconds;
-
-namespace {
-
 // As shared/keep.lua reads it.
 milliseconds::rep kept_ms(const release_request& what) {
     const auto ms = std::chrono::ceil<milliseconds>(what.keep).count();
@@ -236,6 +139,97 @@ void write_plain(const lock_kind& kind, request& out, const release_request& wha
 
 }  // namespace
 
+bool is_amnesiac(const resp::reply& reply) noexcept {
+    return reply.type() == resp::reply_type::status && reply.text() == "AMNESIAC";
+}
+
+bool is_late(const resp::reply& reply) noexcept {
+    return reply.type() == resp::reply_type::status && reply.text() == "LATE";
+}
+
+std::optional<failure> read_rule_refusal(const resp::reply& reply) {
+    if (is_amnesiac(reply)) {
+        return failure{vote::quarantine, errc::in_quarantine, "it has lost its data"};
+    }
+    if (is_late(reply)) {
+        return failure{vote::refused, errc::clock_skew,
+                       "by its clock the command came too late: it stood still, or its clock was "
+                       "set"};
+    }
+    if (reply[0].type() == resp::reply_type::integer && reply[0].integer() == 5) {
+        return failure{vote::refused, errc::clock_skew, "the fence is too far ahead of its clock"};
+    }
+    return std::nullopt;
+}
+
+core::node_signs read_signs(const resp::reply& reply) noexcept {
+    return {.is_late = is_late(reply),
+            .is_amnesiac = is_amnesiac(reply),
+            .is_replica = reply.is_error("READONLY")};
+}
+
+void append_lease(const lock_kind& kind, request& out, std::string_view verb,
+                  const lease_request& lease, const fence_terms* fencing) {
+    assert(kind.is_fenced == (fencing != nullptr) && kind.has_slot == (lease.slot.of > 0));
+    append_keys(out, kind, fencing != nullptr ? fencing->key_prefix : std::string_view(), lease.key,
+                lease.others);
+    append_verb(out, kind, verb);
+    append(out, {lease.value, decimal(in<milliseconds>(lease.ttl))});
+    if (fencing != nullptr) append(out, {decimal(fencing->fence)});
+    if (kind.has_slot) append_slots(out, lease.slot, lease.others, lease.revision);
+}
+
+void write_acquire(const lock_kind& kind, request& out, const lease_request& lease,
+                   const fence_terms* fencing, const queue_entry* entry) {
+    assert(entry == nullptr || kind.is_fenced);
+    if (kind.is_plain_set) {
+        const decimal ttl(in<milliseconds>(lease.ttl));
+        return resp::append_command(out.words, {"SET", lease.key, lease.value, "NX", "PX", ttl});
+    }
+    append_lease(kind, out, entry == nullptr ? "acquire" : "await", lease, fencing);
+    if (entry != nullptr) {
+        append(out, {entry->id, decimal(entry->ticket), decimal(in<milliseconds>(entry->life))});
+    }
+}
+
+acquire_answer read_acquire(const lock_kind& kind, const resp::reply& reply) {
+    if (kind.is_plain_set) return read_set(reply);
+    acquire_answer answer = read_one(reply);
+    const bool is_held = answer.answer == vote::held;
+    if (kind.is_of_several && (is_held || answer.answer == vote::queued)) {
+        const std::size_t at = is_held ? 5 : 3;
+        answer.blocked = read_map(reply[at].text());
+        answer.which = static_cast<std::size_t>(std::max<std::int64_t>(reply[at + 1].integer(), 0));
+        answer.lacks_fence =
+            is_held && reply[7].integer() == 1 && is_of_our_form(reply[2].text());
+        answer.fence_is_its = false;  // it is the highest of all keys
+    }
+    if (!kind.is_fenced) answer.lacks_fence = false;
+    return answer;
+}
+
+void write_extend(const lock_kind& kind, request& out, const lease_request& lease,
+                  const fence_terms* fencing, bool prolongs_fence) {
+    assert(fencing != nullptr || !prolongs_fence);
+    append_lease(kind, out, prolongs_fence ? "hold" : "extend", lease, fencing);
+}
+
+compare_answer read_extension(const resp::reply& reply) {
+    if (reply.type() == resp::reply_type::integer) {
+        if (reply.integer() == 1) return {.choice = core::choice::yes};
+        if (reply.integer() == 0 || reply.integer() == -1) return {.choice = core::choice::no};
+        if (reply.integer() == -2) return {.choice = core::choice::no, .is_revoked = true};
+    }
+    if (auto why = read_rule_refusal(reply)) return {.why = *why};
+    const bool is_pair = reply.size() == 2 && reply[0].type() == resp::reply_type::integer;
+    const auto what = is_pair ? reply[0].integer() : -1;
+    if (what != 1 && what != 4) return {.why = read_failure(reply)};
+    const std::int64_t seen = std::max<std::int64_t>(reply[1].integer(), 0);
+    return {.choice = what == 1 ? core::choice::yes : core::choice::no,
+            .was_free = true,
+            .fence = static_cast<std::uint64_t>(seen)};
+}
+
 void write_release(const lock_kind& kind, request& out, const release_request& what) {
     append_keys(out, kind, what.key_prefix, what.key, what.others);
     if (!kind.is_fenced) return write_plain(kind, out, what);
@@ -252,8 +246,6 @@ compare_answer read_release(const resp::reply& reply) {
     }
     return {.why = read_failure(reply)};
 }
-
-using std::chrono::milliseconds;
 
 void write_wait(std::string& out, resp::script_form form, std::span<const wait_request> waiters,
                 std::string_view key_prefix) {

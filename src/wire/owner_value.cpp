@@ -23,77 +23,6 @@ namespace {
 
 constexpr std::size_t id_length = 22;  // of the identity with which an owner value begins
 
-}  // namespace
-
-detail::recycled_string owner_value(const owner_id& owner, std::string_view client_name,
-                                    std::optional<std::uint64_t> random, std::string_view note) {
-    const auto id = text::whole(owner);
-    const std::string suffix = random ? "#" + std::to_string(*random) : "";
-    detail::recycled_string value;
-    value.reserve(id.size() + 1 + client_name.size() + suffix.size() + text::note_mark.size() +
-                  note.size() + 1);
-    value.append(id.data(), id.size()).append("@").append(client_name).append(suffix);
-    if (!note.empty()) value.append(text::note_mark).append(note) += text::note_end;
-    assert(value.size() + text::kept_mark.size() <= longest_value);
-    return value;
-}
-
-owner_id owner_of(std::string_view value) noexcept {
-    return text::read_whole(value.substr(0, id_length));
-}
-
-bool is_of_our_form(std::string_view value) noexcept {
-    constexpr std::string_view base64url =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    return value.size() > id_length && value[id_length] == '@' &&
-           value.substr(0, id_length).find_first_not_of(base64url) == value.npos;
-}
-
-bool is_foreign(std::string_view value) noexcept {
-    return !value.empty() && value != shared_marker && !is_of_our_form(value);
-}
-
-bool is_kept(std::string_view value) noexcept {
-    return value.ends_with(text::kept_mark) && is_of_our_form(value);
-}
-
-std::string_view raw_note_of(std::string_view value) noexcept {
-    const auto mark = value.find(text::note_mark);  // no name and no random number has a "#"
-    if (!is_of_our_form(value) || mark == value.npos || !value.ends_with(text::note_end)) return {};
-    const auto first = mark + text::note_mark.size();
-    return value.substr(first, value.size() - first - 1);
-}
-
-std::string note_of(std::string_view value) {
-    return text::printable(raw_note_of(value), max_note_bytes);
-}
-
-std::string abbreviate_owner(std::string_view value) {
-    if (value == shared_marker) return "readers";
-    if (value.size() > id_length && value[id_length] == '@') {
-        const bool was_kept = is_kept(value);
-        std::string_view name = without_kept_mark(value).substr(id_length + 1);
-        name = name.substr(0, name.find(text::note_mark));
-        return text::printable(value.substr(0, 6)) + "...@" + text::printable(name) +
-               std::string(was_kept ? text::kept_mark : "");
-    }
-    constexpr std::size_t shown = 12;
-    if (value.size() <= shown) return text::printable(value);
-    return text::printable(value.substr(0, shown)) + "...";
-}
-
-}  // namespace redlock::wire
-
-namespace redlock {
-
-std::string abbreviate_owner(std::string_view value) { return wire::abbreviate_owner(value); }
-
-}  // namespace redlock
-
-namespace redlock::wire {
-
-namespace {
-
 constexpr std::string_view mark = "redlock1.";
 
 std::string checksum(std::string_view of) {
@@ -174,6 +103,63 @@ private:
 
 }  // namespace
 
+detail::recycled_string owner_value(const owner_id& owner, std::string_view client_name,
+                                    std::optional<std::uint64_t> random, std::string_view note) {
+    const auto id = text::whole(owner);
+    const std::string suffix = random ? "#" + std::to_string(*random) : "";
+    detail::recycled_string value;
+    value.reserve(id.size() + 1 + client_name.size() + suffix.size() + text::note_mark.size() +
+                  note.size() + 1);
+    value.append(id.data(), id.size()).append("@").append(client_name).append(suffix);
+    if (!note.empty()) value.append(text::note_mark).append(note) += text::note_end;
+    assert(value.size() + text::kept_mark.size() <= longest_value);
+    return value;
+}
+
+owner_id owner_of(std::string_view value) noexcept {
+    return text::read_whole(value.substr(0, id_length));
+}
+
+bool is_of_our_form(std::string_view value) noexcept {
+    constexpr std::string_view base64url =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    return value.size() > id_length && value[id_length] == '@' &&
+           value.substr(0, id_length).find_first_not_of(base64url) == value.npos;
+}
+
+bool is_foreign(std::string_view value) noexcept {
+    return !value.empty() && value != shared_marker && !is_of_our_form(value);
+}
+
+bool is_kept(std::string_view value) noexcept {
+    return value.ends_with(text::kept_mark) && is_of_our_form(value);
+}
+
+std::string_view raw_note_of(std::string_view value) noexcept {
+    const auto mark = value.find(text::note_mark);  // no name and no random number has a "#"
+    if (!is_of_our_form(value) || mark == value.npos || !value.ends_with(text::note_end)) return {};
+    const auto first = mark + text::note_mark.size();
+    return value.substr(first, value.size() - first - 1);
+}
+
+std::string note_of(std::string_view value) {
+    return text::printable(raw_note_of(value), max_note_bytes);
+}
+
+std::string abbreviate_owner(std::string_view value) {
+    if (value == shared_marker) return "readers";
+    if (value.size() > id_length && value[id_length] == '@') {
+        const bool was_kept = is_kept(value);
+        std::string_view name = without_kept_mark(value).substr(id_length + 1);
+        name = name.substr(0, name.find(text::note_mark));
+        return text::printable(value.substr(0, 6)) + "...@" + text::printable(name) +
+               std::string(was_kept ? text::kept_mark : "");
+    }
+    constexpr std::size_t shown = 12;
+    if (value.size() <= shown) return text::printable(value);
+    return text::printable(value.substr(0, shown)) + "...";
+}
+
 std::string write_token(std::span<const std::string> resources, std::uint64_t fence,
                         const lease_proof& proof) {
     std::string bytes;
@@ -226,3 +212,9 @@ std::optional<lease_token> read_token(std::string_view text) {
 }
 
 }  // namespace redlock::wire
+
+namespace redlock {
+
+std::string abbreviate_owner(std::string_view value) { return wire::abbreviate_owner(value); }
+
+}  // namespace redlock

@@ -17,6 +17,9 @@ namespace redlock::wire {
 
 namespace {
 
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
 // What has a meaning in a pattern stands for itself.
 std::string literal(std::string_view text) {
     constexpr std::string_view special = "*?[]^-\\";
@@ -31,25 +34,6 @@ std::string literal(std::string_view text) {
 // The server goes through so many keys in a step, for about 0.3 ms, and for twice as long where
 // other work keeps its processor busy; 1,000 took up to 1.4 ms: docs/performance.md.
 constexpr std::string_view keys_per_step = "300";
-
-}  // namespace
-
-void write_scan(std::string& out, std::string_view cursor, std::string_view prefix) {
-    const std::string pattern = literal(prefix) + "*";
-    resp::append_command(
-        out, {"SCAN", cursor, "MATCH", pattern, "COUNT", keys_per_step, "TYPE", "string"});
-}
-
-std::optional<scanned> read_scan(const resp::reply& reply) {
-    if (reply.type() != resp::reply_type::array || reply.size() != 2) return std::nullopt;
-    const std::string_view digits = reply[0].text();
-    if (digits.empty() || digits.find_first_not_of("0123456789") != digits.npos) {
-        return std::nullopt;
-    }
-    return scanned{digits, reply[1]};
-}
-
-namespace {
 
 template <class Text>
 void write(std::string& out, resp::script_form form, std::string_view how_much,
@@ -69,7 +53,93 @@ std::optional<Number> read_whole(std::string_view text, int base = 10) noexcept 
     return error == std::errc() && at == end ? std::optional(value) : std::nullopt;
 }
 
+std::vector<std::string> texts(const resp::reply& reply) {
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < reply.size(); ++i) out.emplace_back(reply[i].text());
+    return out;
+}
+
+// A word may hold neither spaces nor line ends.
+std::string as_word(std::string_view text) {
+    constexpr std::size_t longest = 64;
+    std::string out(text.substr(0, longest));
+    std::replace_if(out.begin(), out.end(), [](char c) { return c <= ' ' || c > '~'; }, '_');
+    return out;
+}
+
+std::string since_1970(std::chrono::system_clock::time_point at) {
+    return std::to_string(
+        std::chrono::floor<milliseconds>(at.time_since_epoch()).count());
+}
+
+std::string line_of(const run_record& run) {
+    std::string out = as_word(run.id) + " start=" + since_1970(run.start);
+    if (run.end) out += " end=" + since_1970(*run.end);
+    if (!run.host.empty()) out += " host=" + as_word(run.host);
+    const auto add = [&out](std::string_view name, auto number) {
+        if (number != 0) out.append(" ").append(name).append("=").append(std::to_string(number));
+    };
+    add("pid", run.pid);
+    add("fence", run.fence);
+    add("status", run.status);
+    add("signal", run.signal);
+    add("lost", run.is_lost ? 1 : 0);
+    add("unstarted", run.is_started ? 0 : 1);
+    return out;
+}
+
+// Nothing where it is none that `line_of` writes: others may have written to the key.
+std::optional<std::int64_t> number_up_to(std::int64_t most, std::string_view word) {
+    const auto number = read_whole<std::int64_t>(word);
+    return number && *number >= 0 && *number <= most ? number : std::nullopt;
+}
+
+void read_word(std::string_view name, std::string_view value, run_record& out) {
+    constexpr std::int64_t year_9999 = 253'402'300'799'999;  // in ms
+    const auto time = number_up_to(year_9999, value);
+    const std::chrono::system_clock::time_point at{milliseconds(time.value_or(0))};
+    const auto number = number_up_to(std::numeric_limits<std::int64_t>::max(), value);
+    const auto small = number_up_to(std::numeric_limits<int>::max(), value);
+    if (name == "host") out.host = value;
+    if (name == "start" && time) out.start = at;
+    if (name == "end" && time) out.end = at;
+    if (name == "pid" && number) out.pid = *number;
+    if (name == "fence" && number) out.fence = static_cast<std::uint64_t>(*number);
+    if (name == "status" && small) out.status = static_cast<int>(*small);
+    if (name == "signal" && small) out.signal = static_cast<int>(*small);
+    if (name == "lost") out.is_lost = value == "1";
+    if (name == "unstarted") out.is_started = value != "1";
+}
+
+// Words that a later version writes are passed over.
+std::optional<run_record> run_of(std::string_view line) {
+    run_record out;
+    out.id = take_word(line);
+    while (!line.empty()) {
+        const std::string_view word = take_word(line);
+        const std::size_t sign = word.find('=');
+        if (sign != word.npos) read_word(word.substr(0, sign), word.substr(sign + 1), out);
+    }
+    const bool has_start = out.start.time_since_epoch().count() > 0;
+    return has_start && !out.id.empty() ? std::optional(std::move(out)) : std::nullopt;
+}
+
 }  // namespace
+
+void write_scan(std::string& out, std::string_view cursor, std::string_view prefix) {
+    const std::string pattern = literal(prefix) + "*";
+    resp::append_command(
+        out, {"SCAN", cursor, "MATCH", pattern, "COUNT", keys_per_step, "TYPE", "string"});
+}
+
+std::optional<scanned> read_scan(const resp::reply& reply) {
+    if (reply.type() != resp::reply_type::array || reply.size() != 2) return std::nullopt;
+    const std::string_view digits = reply[0].text();
+    if (digits.empty() || digits.find_first_not_of("0123456789") != digits.npos) {
+        return std::nullopt;
+    }
+    return scanned{digits, reply[1]};
+}
 
 void write_look(std::string& out, resp::script_form form, std::span<const std::string_view> keys,
                 std::string_view key_prefix, bool has_companions) {
@@ -137,84 +207,6 @@ queue_answer read_queue(const resp::reply& waiting, std::string_view client_id,
     }
     return answer;
 }
-
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-
-namespace {
-
-std::vector<std::string> texts(const resp::reply& reply) {
-    std::vector<std::string> out;
-    for (std::size_t i = 0; i < reply.size(); ++i) out.emplace_back(reply[i].text());
-    return out;
-}
-
-// A word may hold neither spaces nor line ends.
-std::string as_word(std::string_view text) {
-    constexpr std::size_t longest = 64;
-    std::string out(text.substr(0, longest));
-    std::replace_if(out.begin(), out.end(), [](char c) { return c <= ' ' || c > '~'; }, '_');
-    return out;
-}
-
-std::string since_1970(std::chrono::system_clock::time_point at) {
-    return std::to_string(
-        std::chrono::floor<std::chrono::milliseconds>(at.time_since_epoch()).count());
-}
-
-std::string line_of(const run_record& run) {
-    std::string out = as_word(run.id) + " start=" + since_1970(run.start);
-    if (run.end) out += " end=" + since_1970(*run.end);
-    if (!run.host.empty()) out += " host=" + as_word(run.host);
-    const auto add = [&out](std::string_view name, auto number) {
-        if (number != 0) out.append(" ").append(name).append("=").append(std::to_string(number));
-    };
-    add("pid", run.pid);
-    add("fence", run.fence);
-    add("status", run.status);
-    add("signal", run.signal);
-    add("lost", run.is_lost ? 1 : 0);
-    add("unstarted", run.is_started ? 0 : 1);
-    return out;
-}
-
-// Nothing where it is none that `line_of` writes: others may have written to the key.
-std::optional<std::int64_t> number_up_to(std::int64_t most, std::string_view word) {
-    const auto number = read_whole<std::int64_t>(word);
-    return number && *number >= 0 && *number <= most ? number : std::nullopt;
-}
-
-void read_word(std::string_view name, std::string_view value, run_record& out) {
-    constexpr std::int64_t year_9999 = 253'402'300'799'999;  // in ms
-    const auto time = number_up_to(year_9999, value);
-    const std::chrono::system_clock::time_point at{std::chrono::milliseconds(time.value_or(0))};
-    const auto number = number_up_to(std::numeric_limits<std::int64_t>::max(), value);
-    const auto small = number_up_to(std::numeric_limits<int>::max(), value);
-    if (name == "host") out.host = value;
-    if (name == "start" && time) out.start = at;
-    if (name == "end" && time) out.end = at;
-    if (name == "pid" && number) out.pid = *number;
-    if (name == "fence" && number) out.fence = static_cast<std::uint64_t>(*number);
-    if (name == "status" && small) out.status = static_cast<int>(*small);
-    if (name == "signal" && small) out.signal = static_cast<int>(*small);
-    if (name == "lost") out.is_lost = value == "1";
-    if (name == "unstarted") out.is_started = value != "1";
-}
-
-// Words that a later version writes are passed over.
-std::optional<run_record> run_of(std::string_view line) {
-    run_record out;
-    out.id = take_word(line);
-    while (!line.empty()) {
-        const std::string_view word = take_word(line);
-        const std::size_t sign = word.find('=');
-        if (sign != word.npos) read_word(word.substr(0, sign), word.substr(sign + 1), out);
-    }
-    const bool has_start = out.start.time_since_epoch().count() > 0;
-    return has_start && !out.id.empty() ? std::optional(std::move(out)) : std::nullopt;
-}
-
-}  // namespace
 
 void write_runs(std::string& out, resp::script_form form, std::string_view key,
                 std::string_view key_prefix, const std::optional<run_record>& noted,

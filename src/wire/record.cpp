@@ -79,41 +79,6 @@ void append_list(std::string& out, const core::list_facts& f, std::int64_t ahead
     append_known(out, "history", history);
 }
 
-}  // namespace
-
-std::string text_of(const core::record_facts& r) {
-    const std::int64_t ahead_us = r.offset ? r.offset->ahead_us : 0;
-    std::string out = r.epoch;
-    append(out, "run_id", r.run_id.empty() ? "-" : r.run_id);
-    append_known(out, "replid", r.replid);
-    append(out, "durable", r.is_durable ? "1" : "0");
-    append(out, "since", r.since_us);
-    append_known(out, "cluster_since", r.cluster_since_us, ahead_us);
-    append(out, "created", r.created_us);
-    append(out, "quarantine", std::to_string(r.quarantine.count()));
-    append(out, "ttl_max", std::to_string(r.ttl_max.count()));
-    append_known(out, "mark", r.mark);
-    append_known(out, "init", r.init_us);
-    if (r.offset) {
-        append(out, "offset", r.offset->ahead_us);
-        append(out, "error", r.offset->error_us);
-        append(out, "seen", r.offset->seen_us);
-    }
-    append_count(out, "highest", r.floor.highest_us);
-    append_count(out, "!lift", r.floor.lift_us);  // programs that know of none draw lower fences
-    append_count(out, "lifts", static_cast<std::int64_t>(r.floor.lifts));
-    append_list(out, r.list, ahead_us);
-    return out + r.unknown;
-}
-
-std::string_view take_word(std::string_view& left) noexcept {
-    const std::string_view word = left.substr(0, left.find(' '));
-    left.remove_prefix(std::min(word.size() + 1, left.size()));
-    return word;
-}
-
-namespace {
-
 /// Reads the words of one record. Whatever is not as it should be makes it no record.
 class word_reader {
 public:
@@ -272,84 +237,6 @@ std::string written_at(std::string_view text, std::int64_t time_us) {
     }
 }
 
-}  // namespace
-
-record_answer read_record_text(std::string_view text, std::int64_t time_us) {
-    auto record = word_reader(text).read();
-    if (!record) return refused(errc::foreign_data, "the node record holds something else");
-    const std::size_t at = record->unknown.find(" !");
-    if (at != record->unknown.npos) {
-        const std::string_view word = std::string_view(record->unknown).substr(at + 1);
-        auto out = refused(errc::foreign_data,
-                           "a later version of redlock wrote " +
-                               text::printable(word.substr(0, word.find('='))) +
-                               " to the node record, which this version does not know: update it");
-        out.needs_later_version = true;
-        return out;
-    }
-    record->time_us = time_us;
-    record->list.names.resize(std::min(record->list.names.size(), max_set_names));
-    return {std::move(record), {}};
-}
-
-record_answer read_record(const resp::reply& reply) {
-    const bool is_answer = reply.type() == reply_type::array && reply.size() == 2 &&
-                           reply[0].type() == reply_type::integer;
-    if (!is_answer) return {std::nullopt, read_failure(reply)};
-    const std::int64_t time_us = reply[0].integer();
-    if (time_us <= 0 || time_us >= latest_us) {
-        return refused(errc::protocol_error, "no sensible time");
-    }
-    if (reply[1].type() == reply_type::string) return read_record_text(reply[1].text(), time_us);
-    if (reply[1].type() != reply_type::nil) return {std::nullopt, read_failure(reply[1])};
-    return {core::record_facts{.time_us = time_us}, {}};
-}
-
-record_exchange::record_exchange(std::string key, core::record_terms terms,
-                                 core::record_rule rule, const core::record_facts* known)
-    : key_(std::move(key)), terms_(std::move(terms)), rule_(std::move(rule)) {
-    // What it says of a record that may be another by now is no answer.
-    if (known != nullptr) apply(*known);
-}
-
-void record_exchange::write(std::string& out, resp::script_form form) const {
-    const std::string_view script = body(form, resp::record());
-    if (!next_) return resp::append_command(out, {verb(form), script, "1", key_});
-    resp::append_command(out, {verb(form), script, "1", key_, before_, *next_, not_after_});
-}
-
-// Prepares what replaces `found`. Returns whether there is such a thing.
-bool record_exchange::apply(const core::record_facts& found) {
-    core::ruled to = rule_(found, terms_);
-    what_ = to.what;
-    next_.reset();
-    if (!to.next || ++tries_ > most_tries) return false;
-    std::string text = to.next->exists ? text_of(*to.next) : std::string();
-    if (found.exists && text == text_of(found)) return false;
-    before_ = found.text;
-    next_ = std::move(text);
-    not_after_ = to.not_after_us ? std::to_string(*to.not_after_us) : std::string();
-    return true;
-}
-
-bool record_exchange::read(const resp::reply& reply) {
-    answer_ = read_record(reply);
-    if (!answer_.record) return false;
-    core::record_facts& found = *answer_.record;
-    const bool is_done = next_ && found.text == written_at(*next_, found.time_us);
-    if (!is_done && apply(found)) return true;
-    const bool is_over = !is_done && tries_ > most_tries;
-    answer_.what = is_over ? core::ruled::said::as_it_was : what_;
-    if (is_over) {
-        answer_.why = {vote::refused, errc::server_error, "its record changes all the time"};
-    }
-    found = core::as_seen(std::move(found), terms_);
-    found.made = answer_.what == core::ruled::said::done;
-    return false;
-}
-
-namespace {
-
 constexpr std::string_view cut_mark = "...";
 constexpr std::size_t most_shown = 1;  // so that the remedy behind it is not cut off
 
@@ -450,10 +337,6 @@ std::string set_without(const set_words& one, const set_words& other) {
 
 bool is_cluster(std::string_view word) { return word.starts_with('='); }
 
-}  // namespace
-
-namespace {
-
 std::string set_of(const client_options& options, const list& of) {
     // Two name spaces, so that no cluster's name gives the fingerprint of a list of nodes.
     const bool is_named = !of.cluster->empty();
@@ -482,6 +365,111 @@ std::string names_of(const client_options& options, const list& of) {
 }
 
 }  // namespace
+
+std::string text_of(const core::record_facts& r) {
+    const std::int64_t ahead_us = r.offset ? r.offset->ahead_us : 0;
+    std::string out = r.epoch;
+    append(out, "run_id", r.run_id.empty() ? "-" : r.run_id);
+    append_known(out, "replid", r.replid);
+    append(out, "durable", r.is_durable ? "1" : "0");
+    append(out, "since", r.since_us);
+    append_known(out, "cluster_since", r.cluster_since_us, ahead_us);
+    append(out, "created", r.created_us);
+    append(out, "quarantine", std::to_string(r.quarantine.count()));
+    append(out, "ttl_max", std::to_string(r.ttl_max.count()));
+    append_known(out, "mark", r.mark);
+    append_known(out, "init", r.init_us);
+    if (r.offset) {
+        append(out, "offset", r.offset->ahead_us);
+        append(out, "error", r.offset->error_us);
+        append(out, "seen", r.offset->seen_us);
+    }
+    append_count(out, "highest", r.floor.highest_us);
+    append_count(out, "!lift", r.floor.lift_us);  // programs that know of none draw lower fences
+    append_count(out, "lifts", static_cast<std::int64_t>(r.floor.lifts));
+    append_list(out, r.list, ahead_us);
+    return out + r.unknown;
+}
+
+std::string_view take_word(std::string_view& left) noexcept {
+    const std::string_view word = left.substr(0, left.find(' '));
+    left.remove_prefix(std::min(word.size() + 1, left.size()));
+    return word;
+}
+
+record_answer read_record_text(std::string_view text, std::int64_t time_us) {
+    auto record = word_reader(text).read();
+    if (!record) return refused(errc::foreign_data, "the node record holds something else");
+    const std::size_t at = record->unknown.find(" !");
+    if (at != record->unknown.npos) {
+        const std::string_view word = std::string_view(record->unknown).substr(at + 1);
+        auto out = refused(errc::foreign_data,
+                           "a later version of redlock wrote " +
+                               text::printable(word.substr(0, word.find('='))) +
+                               " to the node record, which this version does not know: update it");
+        out.needs_later_version = true;
+        return out;
+    }
+    record->time_us = time_us;
+    record->list.names.resize(std::min(record->list.names.size(), max_set_names));
+    return {std::move(record), {}};
+}
+
+record_answer read_record(const resp::reply& reply) {
+    const bool is_answer = reply.type() == reply_type::array && reply.size() == 2 &&
+                           reply[0].type() == reply_type::integer;
+    if (!is_answer) return {std::nullopt, read_failure(reply)};
+    const std::int64_t time_us = reply[0].integer();
+    if (time_us <= 0 || time_us >= latest_us) {
+        return refused(errc::protocol_error, "no sensible time");
+    }
+    if (reply[1].type() == reply_type::string) return read_record_text(reply[1].text(), time_us);
+    if (reply[1].type() != reply_type::nil) return {std::nullopt, read_failure(reply[1])};
+    return {core::record_facts{.time_us = time_us}, {}};
+}
+
+record_exchange::record_exchange(std::string key, core::record_terms terms,
+                                 core::record_rule rule, const core::record_facts* known)
+    : key_(std::move(key)), terms_(std::move(terms)), rule_(std::move(rule)) {
+    // What it says of a record that may be another by now is no answer.
+    if (known != nullptr) apply(*known);
+}
+
+void record_exchange::write(std::string& out, resp::script_form form) const {
+    const std::string_view script = body(form, resp::record());
+    if (!next_) return resp::append_command(out, {verb(form), script, "1", key_});
+    resp::append_command(out, {verb(form), script, "1", key_, before_, *next_, not_after_});
+}
+
+// Prepares what replaces `found`. Returns whether there is such a thing.
+bool record_exchange::apply(const core::record_facts& found) {
+    core::ruled to = rule_(found, terms_);
+    what_ = to.what;
+    next_.reset();
+    if (!to.next || ++tries_ > most_tries) return false;
+    std::string text = to.next->exists ? text_of(*to.next) : std::string();
+    if (found.exists && text == text_of(found)) return false;
+    before_ = found.text;
+    next_ = std::move(text);
+    not_after_ = to.not_after_us ? std::to_string(*to.not_after_us) : std::string();
+    return true;
+}
+
+bool record_exchange::read(const resp::reply& reply) {
+    answer_ = read_record(reply);
+    if (!answer_.record) return false;
+    core::record_facts& found = *answer_.record;
+    const bool is_done = next_ && found.text == written_at(*next_, found.time_us);
+    if (!is_done && apply(found)) return true;
+    const bool is_over = !is_done && tries_ > most_tries;
+    answer_.what = is_over ? core::ruled::said::as_it_was : what_;
+    if (is_over) {
+        answer_.why = {vote::refused, errc::server_error, "its record changes all the time"};
+    }
+    found = core::as_seen(std::move(found), terms_);
+    found.made = answer_.what == core::ruled::said::done;
+    return false;
+}
 
 std::string node_set(const client_options& options) { return set_of(options, old_of(options)); }
 std::string node_set_after(const client_options& options) {
