@@ -220,9 +220,7 @@ void complain_in_json() noexcept { complains_in_json() = true; }
 std::string quoted(const std::vector<std::string>& resources) {
     const std::size_t shown = detail::shown_of(resources.size());
     std::string out;
-    for (std::size_t i = 0; i < shown; ++i) {
-        out += (out.empty() ? "'" : ", '") + resources[i] + "'";
-    }
+    for (std::size_t i = 0; i < shown; ++i) out += (out.empty() ? "'" : ", '") + resources[i] + "'";
     if (shown < resources.size()) {
         out += " and " + std::to_string(resources.size() - shown) + " more";
     }

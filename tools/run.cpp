@@ -718,9 +718,7 @@ void runner::stop_command() {
 void runner::look() {
     child_.reap();
     const auto now = clock::now();
-    if (child_.has_ended() && child_.group_is_gone()) {
-        return on_stopped();
-    }
+    if (child_.has_ended() && child_.group_is_gone()) return on_stopped();
     // Again each time: a process may have been made meanwhile.
     if (now >= kill_at_) child_.send(SIGKILL);
     if (now >= kill_at_ && child_.is_out_of_reach()) {
@@ -913,9 +911,7 @@ int run(const run_request& request, const inherited_signals& given) {
     if (const auto why = check(request.resources, found.client); !why.empty()) {
         fail("RESOURCE: " + why);
     }
-    if (request.watchdog && *request.watchdog <= 0ms) {
-        fail("--watchdog must be longer than 0");
-    }
+    if (request.watchdog && *request.watchdog <= 0ms) fail("--watchdog must be longer than 0");
     acquire_options terms;
     if (const auto why = settle(request.lease, found, terms); !why.empty()) fail(why);
     if (request.record && *request.record <= 0ms) fail("--record must be longer than 0");

@@ -22,9 +22,7 @@ namespace {
 int make_timer() {
     const int fd = beside_standard_streams(
         ::timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC));
-    if (fd < 0) {
-        throw std::system_error(errno, std::system_category(), "timerfd_create");
-    }
+    if (fd < 0) throw std::system_error(errno, std::system_category(), "timerfd_create");
     return fd;
 }
 

@@ -103,9 +103,7 @@ int spawn(const std::vector<std::string>& words, int out, int err, pid_t& starte
     if (error == 0) error = ::posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
 #if defined(__GLIBC__) && defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 34)  // elsewhere it inherits what the program leaves open for its children
-    if (error == 0) {
-        error = ::posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
-    }
+    if (error == 0) error = ::posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
 #endif
 #endif
     sigset_t none;

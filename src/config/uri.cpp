@@ -1,11 +1,12 @@
 // Nodes from URIs; knows no JSON and opens no connection.
 // SPDX-License-Identifier: MIT
+#include "value/text.hpp"
+
 #include <redlock/config.hpp>
 #include <redlock/detail/nearest.hpp>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,30 +17,13 @@ namespace {
 
 constexpr std::size_t max_uri_bytes = 4096;
 
-int hex_value(char c) noexcept {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
 bool is_name_character(char c) noexcept {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            c == '-' || c == '.' || c == '_';
 }
 
 bool is_address_character(char c) noexcept {
-    return hex_value(c) >= 0 || c == ':' || c == '.' || c == '%' || is_name_character(c);
-}
-
-// Decimal digits only, up to `high`.
-std::optional<unsigned> whole_number(std::string_view text, unsigned high) {
-    unsigned value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value > high) {
-        return std::nullopt;
-    }
-    return value;
+    return c == ':' || c == '%' || is_name_character(c);
 }
 
 // Reads one URI. No message quotes any of it: any part may be a password in the wrong place.
@@ -165,19 +149,19 @@ private:
         if (host.empty()) return fail("names no host");
         node_.host = host;
         if (!has_port) return;
-        const auto number = whole_number(port, 65535);
+        const auto number = text::whole_number<std::uint16_t>(port);
         if (!number || *number == 0) return fail("has a port that is not 1 to 65535");
-        node_.port = static_cast<std::uint16_t>(*number);
+        node_.port = *number;
     }
 
-    void set_database(std::string_view text) {
-        const auto number = whole_number(text, 65535);
-        if (!number && text.find('/') != text.npos) {
+    void set_database(std::string_view word) {
+        const auto number = text::whole_number<std::uint16_t>(word);
+        if (!number && word.find('/') != word.npos) {
             return fail("has more than the number of a database after the host: a prefix of keys "
                         "is \"key_prefix\" in a configuration file");
         }
         if (!number) return fail("has a database that is not 0 to 65535");
-        node_.database = static_cast<std::uint16_t>(*number);
+        node_.database = *number;
     }
 
     void parse_query(std::string_view query, std::span<const std::string_view> known) {
@@ -213,14 +197,15 @@ private:
                 out += raw[i];
                 continue;
             }
-            const int high = i + 2 < raw.size() ? hex_value(raw[i + 1]) : -1;
-            const int low = i + 2 < raw.size() ? hex_value(raw[i + 2]) : -1;
-            if (high < 0 || low < 0) {
+            const auto byte = i + 2 < raw.size()
+                                  ? text::whole_number<unsigned>(raw.substr(i + 1, 2), 16)
+                                  : std::nullopt;
+            if (!byte) {
                 fail("has a \"%\" in its " + std::string(what) +
                      " without two hexadecimal digits; write %25 for the character itself");
                 return std::nullopt;
             }
-            out += static_cast<char>(high * 16 + low);
+            out += static_cast<char>(*byte);
             i += 2;
         }
         return out;

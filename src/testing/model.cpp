@@ -436,9 +436,7 @@ std::optional<r> redis_model::refuse(const client_state& from, const known_comma
 
 r redis_model::carry_out(client_state& from, const known_command& what, const command& c,
                          time_point now) {
-    if (what.on_data) {
-        return what.on_data->run(databases_[from.database], c, wall.ms(now));
-    }
+    if (what.on_data) return what.on_data->run(databases_[from.database], c, wall.ms(now));
     return (this->*what.on_server->run)(from, c, now);
 }
 
@@ -510,9 +508,7 @@ r redis_model::eval(client_state& from, const command& c, time_point now) {
 r redis_model::evalsha(client_state& from, const command& c, time_point now) {
     if (auto refusal = refuse_keys(c)) return std::move(*refusal);
     const std::string sha1 = in_lower_case(c[1]);
-    if (!cached_.contains(sha1)) {
-        return r::error("NOSCRIPT No matching script. Please use EVAL.");
-    }
+    if (!cached_.contains(sha1)) return r::error("NOSCRIPT No matching script. Please use EVAL.");
     return run_script(from, sha1, c, now);
 }
 

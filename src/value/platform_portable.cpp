@@ -65,9 +65,7 @@ bool platform::make_pipe(std::array<int, 2>& ends) noexcept {
 
 platform::event platform::make_event() {
     std::array<int, 2> ends{};
-    if (::pipe(ends.data()) != 0) {
-        throw std::system_error(errno, std::generic_category(), "pipe");
-    }
+    if (::pipe(ends.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
     const event made{ends[0], ends[1]};
     prepare(made);
     return made;

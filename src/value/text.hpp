@@ -4,11 +4,14 @@
 
 #include <redlock/vote.hpp>
 
+#include <charconv>
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace redlock::text {
 
@@ -22,6 +25,15 @@ constexpr std::string_view name_in(const std::string_view (&names)[count],
     static_assert(count == static_cast<std::size_t>(last) + 1);
     const auto at = static_cast<std::size_t>(which);
     return at < count ? names[at] : "unknown";
+}
+
+/// The number that is all of a text.
+template <class Number>
+std::optional<Number> whole_number(std::string_view text, int base = 10) noexcept {
+    Number value{};
+    const auto end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data(), end, value, base);
+    return error == std::errc() && at == end ? std::optional(value) : std::nullopt;
 }
 
 /// See `detail::printable`.

@@ -6,8 +6,6 @@
 #include "wire/request.hpp"
 #include "wire/resp/command.hpp"
 
-#include <array>
-#include <charconv>
 
 namespace redlock::wire {
 
@@ -194,18 +192,12 @@ std::string remedy_for_missing(const std::vector<std::string>& missing,
 }
 
 std::optional<std::int64_t> read_time(const resp::reply& reply) {
-    std::int64_t seconds = 0;
-    std::int64_t us = 0;
-    const auto number = [](std::string_view text, std::int64_t& to) {
-        const auto end = text.data() + text.size();
-        return !text.empty() && std::from_chars(text.data(), end, to).ptr == end;
-    };
+    const auto seconds = text::whole_number<std::int64_t>(reply[0].text());
+    const auto us = text::whole_number<std::int64_t>(reply[1].text());
     constexpr std::int64_t latest = 9'000'000'000;  // the fences end there, in 2255
-    if (!number(reply[0].text(), seconds) || !number(reply[1].text(), us) || seconds < 0 ||
-        seconds > latest || us < 0 || us >= 1'000'000) {
-        return std::nullopt;
-    }
-    return seconds * 1'000'000 + us;
+    const bool is_time = seconds && us && *seconds >= 0 && *seconds <= latest && *us >= 0 &&
+                         *us < 1'000'000;
+    return is_time ? std::optional(*seconds * 1'000'000 + *us) : std::nullopt;
 }
 
 std::chrono::milliseconds read_pttl(std::int64_t answer) noexcept {

@@ -264,9 +264,7 @@ void write_wait(std::string& out, resp::script_form form, std::span<const wait_r
         else
             words.push_back(names.emplace_back(std::string_view(slots_of(key_prefix, w.key))));
     }
-    for (const auto& w : waiters) {
-        words.push_back(names.emplace_back(queue_key(key_prefix, w.key)));
-    }
+    for (const auto& w : waiters) words.push_back(names.emplace_back(queue_key(key_prefix, w.key)));
     words.push_back(count);
     for (const auto& w : waiters) words.push_back(w.entry.id);
     for (const auto& w : waiters) words.push_back(numbers.emplace_back(w.entry.ticket));

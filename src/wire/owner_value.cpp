@@ -88,13 +88,9 @@ public:
 
 private:
     std::uint64_t number_in(std::string_view digits, std::uint64_t most) {
-        std::uint64_t value = 0;
-        const auto [at, wrong] =
-            std::from_chars(digits.data(), digits.data() + digits.size(), value);
-        if (wrong != std::errc() || at != digits.data() + digits.size() || value > most) {
-            is_broken_ = true;
-        }
-        return value;
+        const auto value = text::whole_number<std::uint64_t>(digits);
+        if (!value || *value > most) is_broken_ = true;
+        return value.value_or(0);
     }
 
     std::string_view left_;

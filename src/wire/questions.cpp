@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "wire/questions.hpp"
 
+#include "value/text.hpp"
 #include "wire/record.hpp"
 #include "wire/request.hpp"
 
@@ -9,9 +10,7 @@
 
 #include <algorithm>
 #include <cassert>
-#include <charconv>
 #include <limits>
-#include <system_error>
 
 namespace redlock::wire {
 
@@ -42,15 +41,6 @@ void write(std::string& out, resp::script_form form, std::string_view how_much,
                                         has_companions ? "1" : "0", how_much};
     words.insert(words.end(), keys.begin(), keys.end());
     resp::append_command(out, words);
-}
-
-// The number that is all of the text.
-template <class Number>
-std::optional<Number> read_whole(std::string_view text, int base = 10) noexcept {
-    Number value{};
-    const auto end = text.data() + text.size();
-    const auto [at, error] = std::from_chars(text.data(), end, value, base);
-    return error == std::errc() && at == end ? std::optional(value) : std::nullopt;
 }
 
 std::vector<std::string> texts(const resp::reply& reply) {
@@ -90,7 +80,7 @@ std::string line_of(const run_record& run) {
 
 // Nothing where it is none that `line_of` writes: others may have written to the key.
 std::optional<std::int64_t> number_up_to(std::int64_t most, std::string_view word) {
-    const auto number = read_whole<std::int64_t>(word);
+    const auto number = text::whole_number<std::int64_t>(word);
     return number && *number >= 0 && *number <= most ? number : std::nullopt;
 }
 
@@ -154,7 +144,7 @@ std::optional<std::uint64_t> read_look(const resp::reply& reply, std::size_t i,
     if (reply.type() != resp::reply_type::string || all.size() != digits * count) {
         return std::nullopt;
     }
-    return read_whole<std::uint64_t>(all.substr(digits * i, digits), 16);
+    return text::whole_number<std::uint64_t>(all.substr(digits * i, digits), 16);
 }
 
 void write_forms(std::string& out, resp::script_form form, std::span<const std::string> keys) {
@@ -185,7 +175,7 @@ std::optional<resource_view> read_view(const resp::reply& reply) {
     if (count > 0 && count <= max_slots) view.slot_count = static_cast<std::uint16_t>(count);
     const resp::reply slots = reply[7];
     for (std::size_t i = 0; i + 3 < slots.size(); i += 4) {
-        const auto number = read_whole<std::uint16_t>(slots[i].text());
+        const auto number = text::whole_number<std::uint16_t>(slots[i].text());
         if (!number || *number >= max_slots) continue;  // another program may have written it
         view.slots.push_back({*number, {slots[i + 1], slots[i + 2], slots[i + 3]}});
     }
@@ -200,7 +190,7 @@ queue_answer read_queue(const resp::reply& waiting, std::string_view client_id,
     queue_answer answer;
     for (std::size_t i = 0; i < waiting.size(); ++i) {
         const std::string_view entry = waiting[i].text();
-        const auto until_ms = read_whole<std::int64_t>(entry.substr(entry.rfind(':') + 1));
+        const auto until_ms = text::whole_number<std::int64_t>(entry.substr(entry.rfind(':') + 1));
         if (!until_ms || *until_ms <= now_ms || *until_ms > now_ms + longest_ms) continue;
         ++answer.waiting;
         if (!answer.place && entry.starts_with(own)) answer.place = answer.waiting;

@@ -165,11 +165,8 @@ private:
     }
 
     static bool read_number(std::string_view word, std::optional<std::int64_t>& out) {
-        std::int64_t number = 0;
-        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-        out = number;
-        return error == std::errc() && end == word.data() + word.size() && number < latest_us &&
-               number > -latest_us;
+        out = text::whole_number<std::int64_t>(word);
+        return out && *out < latest_us && *out > -latest_us;
     }
 
     static bool read_history(std::string_view word, core::list_facts& out) {

@@ -19,17 +19,10 @@ std::int64_t reply::integer() const noexcept {
 }
 
 std::string_view reply::text() const noexcept {
-    switch (type()) {
-    case reply_type::status:
-    case reply_type::string:
-    case reply_type::error:
-        return arena_->text_of(arena_->at(index_));
-    case reply_type::nil:
-    case reply_type::integer:
-    case reply_type::array:
-        break;
-    }
-    return {};
+    const auto is = type();
+    const bool has_text = is == reply_type::status || is == reply_type::string ||
+                          is == reply_type::error;
+    return has_text ? arena_->text_of(arena_->at(index_)) : std::string_view();
 }
 
 std::size_t reply::size() const noexcept {
@@ -41,9 +34,7 @@ reply reply::operator[](std::size_t child) const noexcept {
 }
 
 bool reply::is_error(std::string_view code) const noexcept {
-    if (type() != reply_type::error) {
-        return false;
-    }
+    if (type() != reply_type::error) return false;
     std::string_view rest = text();
     // Before 7.0 what a script was refused stands at the end of a sentence about the script.
     const bool is_wrapped = rest.starts_with("ERR Error running script");
@@ -82,12 +73,8 @@ public:
     void* text(const redisReadTask& task, std::string_view text) noexcept {
         reply_type type = reply_type::string;
         switch (task.type) {
-        case REDIS_REPLY_STATUS:
-            type = reply_type::status;
-            break;
-        case REDIS_REPLY_ERROR:
-            type = reply_type::error;
-            break;
+        case REDIS_REPLY_STATUS: type = reply_type::status; break;
+        case REDIS_REPLY_ERROR: type = reply_type::error; break;
         case REDIS_REPLY_STRING:
             // hiredis 0.14 skips the two bytes after the string unseen, though it has them. A
             // stream that is out of step must not be taken for answers.
@@ -95,8 +82,7 @@ public:
                 return refuse("string is not followed by CRLF");
             }
             break;
-        default:
-            return refuse("not a RESP2 type");
+        default: return refuse("not a RESP2 type");
         }
         // hiredis 0.14 takes a lone CR or LF in a line, hiredis 1 refuses it.
         if (type != reply_type::string && text.find_first_of("\r\n") != text.npos) {
@@ -110,16 +96,10 @@ public:
     }
 
     void* array(const redisReadTask& task, std::size_t size) noexcept {
-        if (task.type != REDIS_REPLY_ARRAY) {
-            return refuse("not a RESP2 type");
-        }
-        if (levels_above(task) >= max_nesting) {
-            return refuse("arrays are nested too deeply");
-        }
+        if (task.type != REDIS_REPLY_ARRAY) return refuse("not a RESP2 type");
+        if (levels_above(task) >= max_nesting) return refuse("arrays are nested too deeply");
         assert(arena_.children() <= max_elements_);
-        if (size > max_elements_ - arena_.children()) {
-            return refuse("reply has too many elements");
-        }
+        if (size > max_elements_ - arena_.children()) return refuse("reply has too many elements");
         return store(task, [&](std::size_t index) { arena_.set_array(index, size); });
     }
 
@@ -138,9 +118,7 @@ public:
 private:
     static std::size_t levels_above(const redisReadTask& task) noexcept {
         std::size_t levels = 0;
-        for (const redisReadTask* above = task.parent; above; above = above->parent) {
-            ++levels;
-        }
+        for (const redisReadTask* above = task.parent; above; above = above->parent) ++levels;
         return levels;
     }
 
@@ -203,9 +181,7 @@ using reader_ptr = std::unique_ptr<redisReader, reader_free>;
 reader_ptr make_reader(builder& target) {
     static redisReplyObjectFunctions functions = make_functions<redisReplyObjectFunctions>();
     reader_ptr reader(redisReaderCreateWithFunctions(&functions));
-    if (!reader) {
-        throw std::bad_alloc();
-    }
+    if (!reader) throw std::bad_alloc();
     reader->privdata = &target;  // redisReaderSetPrivdata cuts the pointer to an int
     return reader;
 }
@@ -219,9 +195,7 @@ public:
 
     outcome feed(std::string_view& bytes, reply& out) {
         out = reply();
-        if (!reader_) {
-            return outcome::broken;
-        }
+        if (!reader_) return outcome::broken;
         if (between_replies_) {
             builder_.clear();
             between_replies_ = false;
@@ -229,16 +203,10 @@ public:
         for (;;) {
             if (unparsed_) {
                 const outcome now = parse();
-                if (now == outcome::complete) {
-                    out = reply(builder_.arena(), 0);
-                }
-                if (now != outcome::need_more) {
-                    return now;
-                }
+                if (now == outcome::complete) out = reply(builder_.arena(), 0);
+                if (now != outcome::need_more) return now;
             }
-            if (bytes.empty()) {
-                return outcome::need_more;
-            }
+            if (bytes.empty()) return outcome::need_more;
             // Below the limit here, so hiredis never buffers more than it.
             assert(reply_bytes_ <= limits_.max_reply_bytes);
             const std::size_t room = limits_.max_reply_bytes - reply_bytes_;
