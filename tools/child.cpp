@@ -35,6 +35,73 @@ bool is_pipe(int descriptor) noexcept {
     return ::fstat(descriptor, &what) == 0 && (S_ISFIFO(what.st_mode) || S_ISSOCK(what.st_mode));
 }
 
+// systemd's variables that name the one process they are for, as sd_listen_fds(3) and
+// sd_watchdog_enabled(3) look at them. Where that is redlock they are CMD's, whose number is known
+// after the fork only: here is room for it. Returns where it goes, as long as nothing is moved.
+constexpr std::size_t longest_number = 10;
+std::vector<char*> make_room_for_number(std::vector<std::string>& variables) {
+    const std::string own = std::to_string(::getpid());
+    const auto is_set = [&](const std::string& text) {
+        return std::find(variables.begin(), variables.end(), text) != variables.end();
+    };
+    // A second proof of what LISTEN_PID says, which nobody but systemd can make.
+    if (is_set("LISTEN_PID=" + own)) {
+        std::erase_if(variables, [](const auto& v) { return v.starts_with("LISTEN_PIDFDID="); });
+    }
+    std::vector<char*> places;
+    for (auto& variable : variables) {
+        for (const std::string name : {"LISTEN_PID=", "WATCHDOG_PID="}) {
+            if (variable != name + own) continue;
+            variable.resize(name.size() + longest_number);
+            places.push_back(variable.data() + name.size());
+            break;
+        }
+    }
+    return places;
+}
+
+// The file that exec would take; empty where there is none.
+std::string found_in_path(const std::string& program) {
+    if (program.find('/') != program.npos) return program;
+    const char* const path = std::getenv("PATH");
+    std::string_view left = path == nullptr ? "/bin:/usr/bin" : path;
+    while (!left.empty()) {
+        const auto folder = left.substr(0, left.find(':'));
+        const std::string file = std::string(folder.empty() ? "." : folder) + "/" + program;
+        if (::access(file.c_str(), X_OK) == 0) return file;
+        left.remove_prefix(std::min(folder.size() + 1, left.size()));
+    }
+    return {};
+}
+
+// The file is there, and the program that its first line names is not; else empty.
+std::string wrong_interpreter(const std::string& program) {
+    std::array<char, 256> begins{};
+    std::ifstream(found_in_path(program)).read(begins.data(), begins.size() - 1);
+    std::string line = begins.data();
+    line.resize(std::min(line.find('\n'), line.size()));
+    if (!line.starts_with("#!")) return {};
+    const auto begin = std::min(line.find_first_not_of(" \t", 2), line.size());
+    const std::string named = line.substr(begin, line.find_first_of(" \t\r", begin) - begin);
+    if (line.ends_with('\r')) {
+        return "its lines end as on Windows, so that its interpreter is looked for as '" + named +
+               "\\r': take the carriage returns away, as in sed -i 's/\\r$//' " + program;
+    }
+    return "its first line names the interpreter " + named +
+           ", which is not here: install that, or name one that is";
+}
+
+constexpr int first_with_two_digits = 10;
+
+// Returns the lowest free number that is not below `least`; negative: there is none.
+int move_to(int descriptor, int how, int least) noexcept {
+    const int moved = ::fcntl(descriptor, how, least);
+    const int why = errno;
+    ::close(descriptor);
+    errno = why;
+    return moved;
+}
+
 }  // namespace
 
 terminal::terminal() noexcept : descriptor_(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)) {
@@ -101,35 +168,6 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     return out;
 }
 
-namespace {
-
-// systemd's variables that name the one process they are for, as sd_listen_fds(3) and
-// sd_watchdog_enabled(3) look at them. Where that is redlock they are CMD's, whose number is known
-// after the fork only: here is room for it. Returns where it goes, as long as nothing is moved.
-constexpr std::size_t longest_number = 10;
-std::vector<char*> make_room_for_number(std::vector<std::string>& variables) {
-    const std::string own = std::to_string(::getpid());
-    const auto is_set = [&](const std::string& text) {
-        return std::find(variables.begin(), variables.end(), text) != variables.end();
-    };
-    // A second proof of what LISTEN_PID says, which nobody but systemd can make.
-    if (is_set("LISTEN_PID=" + own)) {
-        std::erase_if(variables, [](const auto& v) { return v.starts_with("LISTEN_PIDFDID="); });
-    }
-    std::vector<char*> places;
-    for (auto& variable : variables) {
-        for (const std::string name : {"LISTEN_PID=", "WATCHDOG_PID="}) {
-            if (variable != name + own) continue;
-            variable.resize(name.size() + longest_number);
-            places.push_back(variable.data() + name.size());
-            break;
-        }
-    }
-    return places;
-}
-
-}  // namespace
-
 std::vector<std::string> merged(const environment& additions) {
     std::vector<std::string> out;
     for (const auto& [name, value] : additions) {
@@ -144,41 +182,6 @@ std::vector<std::string> merged(const environment& additions) {
     }
     return out;
 }
-
-namespace {
-
-// The file that exec would take; empty where there is none.
-std::string found_in_path(const std::string& program) {
-    if (program.find('/') != program.npos) return program;
-    const char* const path = std::getenv("PATH");
-    std::string_view left = path == nullptr ? "/bin:/usr/bin" : path;
-    while (!left.empty()) {
-        const auto folder = left.substr(0, left.find(':'));
-        const std::string file = std::string(folder.empty() ? "." : folder) + "/" + program;
-        if (::access(file.c_str(), X_OK) == 0) return file;
-        left.remove_prefix(std::min(folder.size() + 1, left.size()));
-    }
-    return {};
-}
-
-// The file is there, and the program that its first line names is not; else empty.
-std::string wrong_interpreter(const std::string& program) {
-    std::array<char, 256> begins{};
-    std::ifstream(found_in_path(program)).read(begins.data(), begins.size() - 1);
-    std::string line = begins.data();
-    line.resize(std::min(line.find('\n'), line.size()));
-    if (!line.starts_with("#!")) return {};
-    const auto begin = std::min(line.find_first_not_of(" \t", 2), line.size());
-    const std::string named = line.substr(begin, line.find_first_of(" \t\r", begin) - begin);
-    if (line.ends_with('\r')) {
-        return "its lines end as on Windows, so that its interpreter is looked for as '" + named +
-               "\\r': take the carriage returns away, as in sed -i 's/\\r$//' " + program;
-    }
-    return "its first line names the interpreter " + named +
-           ", which is not here: install that, or name one that is";
-}
-
-}  // namespace
 
 std::string explain_exec(const std::vector<std::string>& command, int why) {
     const std::string& program = command.front();
@@ -337,21 +340,6 @@ int child::exit_status() const noexcept {
     return WIFSIGNALED(wait_status_) ? signalled + WTERMSIG(wait_status_)
                                      : WEXITSTATUS(wait_status_);
 }
-
-namespace {
-
-constexpr int first_with_two_digits = 10;
-
-// Returns the lowest free number that is not below `least`; negative: there is none.
-int move_to(int descriptor, int how, int least) noexcept {
-    const int moved = ::fcntl(descriptor, how, least);
-    const int why = errno;
-    ::close(descriptor);
-    errno = why;
-    return moved;
-}
-
-}  // namespace
 
 sign_pipe::sign_pipe(bool wanted) {
     if (!wanted) return;

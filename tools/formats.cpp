@@ -92,6 +92,28 @@ std::int64_t take_part(std::string_view& rest, std::string& wrong) {
     return 0;
 }
 
+// By the C library's tables, which belong to a locale: here to the one that each system has.
+std::size_t columns_of(std::uint32_t point) noexcept {
+    static const locale_t unicode = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    if (unicode == nullptr) return 1;
+    const locale_t before = ::uselocale(unicode);
+    const int columns = ::wcwidth(static_cast<wchar_t>(point));
+    ::uselocale(before);
+    return columns < 0 ? 1 : static_cast<std::size_t>(columns);
+}
+
+void add_escape(std::string& to, unsigned unit) {
+    char text[16];
+    std::snprintf(text, sizeof text, "\\u%04x", unit);
+    to += text;
+}
+
+void add_escaped(std::string& to, std::uint32_t point) {
+    if (point < 0x10000) return add_escape(to, point);
+    add_escape(to, 0xd800U + ((point - 0x10000U) >> 10U));
+    add_escape(to, 0xdc00U + ((point - 0x10000U) & 0x3ffU));
+}
+
 }  // namespace
 
 std::string parse_duration(std::string_view text, std::chrono::milliseconds& out) {
@@ -152,20 +174,6 @@ std::string utc_text(std::chrono::system_clock::time_point at) {
     return text;
 }
 
-namespace {
-
-// By the C library's tables, which belong to a locale: here to the one that each system has.
-std::size_t columns_of(std::uint32_t point) noexcept {
-    static const locale_t unicode = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
-    if (unicode == nullptr) return 1;
-    const locale_t before = ::uselocale(unicode);
-    const int columns = ::wcwidth(static_cast<wchar_t>(point));
-    ::uselocale(before);
-    return columns < 0 ? 1 : static_cast<std::size_t>(columns);
-}
-
-}  // namespace
-
 std::size_t width(std::string_view text) noexcept {
     std::size_t columns = 0;
     while (!text.empty()) {
@@ -189,22 +197,6 @@ fitting fit(std::string_view raw, std::size_t columns) {
     }
     return out;
 }
-
-namespace {
-
-void add_escape(std::string& to, unsigned unit) {
-    char text[16];
-    std::snprintf(text, sizeof text, "\\u%04x", unit);
-    to += text;
-}
-
-void add_escaped(std::string& to, std::uint32_t point) {
-    if (point < 0x10000) return add_escape(to, point);
-    add_escape(to, 0xd800U + ((point - 0x10000U) >> 10U));
-    add_escape(to, 0xdc00U + ((point - 0x10000U) & 0x3ffU));
-}
-
-}  // namespace
 
 // The library escapes only what JSON requires, or all that is not ASCII.
 std::string json_text(const json_value& value) {

@@ -149,6 +149,12 @@ std::size_t end_of_split(const std::vector<std::string>& words, std::size_t firs
     return first;
 }
 
+mode_t usual_mode() {
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    return 0666 & ~mask;
+}
+
 }  // namespace
 
 void fill_closed_streams() noexcept {
@@ -279,16 +285,6 @@ void confirm(const std::string& command, const std::string& condition, const std
     std::getline(std::cin, answer);
     if (answer != "yes") fail("nothing was changed");
 }
-
-namespace {
-
-mode_t usual_mode() {
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    return 0666 & ~mask;
-}
-
-}  // namespace
 
 std::string replace_file(const std::string& file, std::string_view text, readers who) {
     struct stat there {};

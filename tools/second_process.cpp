@@ -27,6 +27,42 @@ std::uint64_t bit(int signal) noexcept { return std::uint64_t{1} << signal; }
 
 std::int64_t now_ns() noexcept { return clock::now().time_since_epoch().count(); }
 
+// All that the process calls is async-signal-safe.
+
+void add(sigset_t& to, std::initializer_list<int> signals) noexcept {
+    for (const int s : signals) sigaddset(&to, s);
+}
+
+// Whether the terminal or a process of this group sent it.
+bool is_of_group(const siginfo_t& what) noexcept {
+    return what.si_code == SI_KERNEL || what.si_pid == ::getpgrp() ||
+           ::getpgid(what.si_pid) == ::getpgrp();
+}
+
+// Counts the time in which the machine is suspended, too.
+class alarm_clock {
+public:
+    alarm_clock() noexcept {
+        sigevent by_signal{};
+        by_signal.sigev_notify = SIGEV_SIGNAL;
+        by_signal.sigev_signo = SIGALRM;
+        exists_ = ::timer_create(CLOCK_BOOTTIME, &by_signal, &timer_) == 0;
+    }
+    void set(std::int64_t at) noexcept {
+        constexpr std::int64_t second = 1'000'000'000;
+        itimerspec when{};
+        if (at != never) when.it_value = {at / second, std::max<long>(at % second, 1)};
+        if (exists_) ::timer_settime(timer_, TIMER_ABSTIME, &when, nullptr);
+    }
+    // The longest time to wait for its signal: forever, where there is one.
+    const timespec* longest_wait() const noexcept { return exists_ ? nullptr : &step_; }
+
+private:
+    timer_t timer_{};
+    timespec step_{0, 20'000'000};
+    bool exists_;
+};
+
 }  // namespace
 
 // In memory and not in a pipe: a pipe that nobody reads is full one day, and what it holds is old.
@@ -85,46 +121,6 @@ bool second_process::saw(int signal) noexcept {
     }
     return (shared_->seen.fetch_and(~bit(signal)) & bit(signal)) != 0;
 }
-
-namespace {
-
-// All that follows is async-signal-safe.
-
-void add(sigset_t& to, std::initializer_list<int> signals) noexcept {
-    for (const int s : signals) sigaddset(&to, s);
-}
-
-// Whether the terminal or a process of this group sent it.
-bool is_of_group(const siginfo_t& what) noexcept {
-    return what.si_code == SI_KERNEL || what.si_pid == ::getpgrp() ||
-           ::getpgid(what.si_pid) == ::getpgrp();
-}
-
-// Counts the time in which the machine is suspended, too.
-class alarm_clock {
-public:
-    alarm_clock() noexcept {
-        sigevent by_signal{};
-        by_signal.sigev_notify = SIGEV_SIGNAL;
-        by_signal.sigev_signo = SIGALRM;
-        exists_ = ::timer_create(CLOCK_BOOTTIME, &by_signal, &timer_) == 0;
-    }
-    void set(std::int64_t at) noexcept {
-        constexpr std::int64_t second = 1'000'000'000;
-        itimerspec when{};
-        if (at != never) when.it_value = {at / second, std::max<long>(at % second, 1)};
-        if (exists_) ::timer_settime(timer_, TIMER_ABSTIME, &when, nullptr);
-    }
-    // The longest time to wait for its signal: forever, where there is one.
-    const timespec* longest_wait() const noexcept { return exists_ ? nullptr : &step_; }
-
-private:
-    timer_t timer_{};
-    timespec step_{0, 20'000'000};
-    bool exists_;
-};
-
-}  // namespace
 
 // Every signal is blocked when it begins.
 void second_process::watch(pid_t group, pid_t redlock, shared& common) noexcept {

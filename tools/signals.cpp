@@ -30,6 +30,21 @@ bool is_ignored(int signal) noexcept {
     return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
+sigset_t those_of(const inherited_signals& given) {
+    sigset_t out;
+    sigemptyset(&out);
+    for (const int s : {SIGTSTP, SIGCONT}) {
+        if (!given.ignores(s)) sigaddset(&out, s);
+    }
+    return out;
+}
+
+int open_pending(const sigset_t& signals) {
+    const int descriptor = ::signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
+    return descriptor;
+}
+
 }  // namespace
 
 inherited_signals::inherited_signals() noexcept {
@@ -100,25 +115,6 @@ void take_pending(int signal) noexcept {
     ::pthread_sigmask(SIG_UNBLOCK, &one, &before);
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
-
-namespace {
-
-sigset_t those_of(const inherited_signals& given) {
-    sigset_t out;
-    sigemptyset(&out);
-    for (const int s : {SIGTSTP, SIGCONT}) {
-        if (!given.ignores(s)) sigaddset(&out, s);
-    }
-    return out;
-}
-
-int open_pending(const sigset_t& signals) {
-    const int descriptor = ::signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
-    return descriptor;
-}
-
-}  // namespace
 
 job_control::job_control(boost::asio::io_context& context, const inherited_signals& given,
                          handler on_signal)

@@ -19,6 +19,8 @@
 #include <unordered_map>
 #include <vector>
 
+struct lua_State;
+
 namespace redlock::fakes {
 
 /// What one object leaves the next of about its size gets, without a word to malloc, which is dear
@@ -73,12 +75,6 @@ private:
     std::vector<std::unique_ptr<std::byte[]>> slabs_;
     std::size_t left_ = 0;  // of the last of them
 };
-
-}  // namespace redlock::fakes
-
-struct lua_State;
-
-namespace redlock::fakes {
 
 /// In 40 lower-case hex digits.
 std::string sha1_of(std::string_view text);
