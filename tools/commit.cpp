@@ -52,9 +52,9 @@ constexpr const char* about_gone =
     "\nIt says that this node is gone for good, that no other change of the list was begun, and "
     "that no program\nuses another list. If that is wrong, two programs can hold the same lock.";
 
-void ask(const commit_request& request, const client_options& client, bool is_joint) {
+void ask(const commit_request& request, const client_options& client) {
     const std::string gone = request.without.empty() ? "" : about_gone;
-    if (!is_joint) {
+    if (!is_joint(client)) {
         return confirm("commit --without", "if " + shown(request.without) + " is gone for good",
                        "This gives their records back to nodes that wait for " +
                            shown(request.without) + "." + gone);
@@ -161,17 +161,13 @@ int commit(const commit_request& request) {
     found.client.on_event = [](const event& e) {
         if (e.kind == event_kind::node_reported && e.node.empty()) complain(shown(e.detail));
     };
-    const auto& nodes = found.client.nodes;
-    const bool is_joint = std::any_of(nodes.begin(), nodes.end(), [](const node_options& n) {
-        return n.change != list_change::none;
-    });
     const auto without = place_of(request.without, found.client);
     if (!request.without.empty() && !without) {
         complain("'" + shown(request.without) + "' is no node of the list: " +
                  names_of(found.client));
         return own_failure;
     }
-    if (!request.yes && (is_joint || without)) ask(request, found.client, is_joint);
+    if (!request.yes && (is_joint(found.client) || without)) ask(request, found.client);
     const commit_options how{.wait = request.wait.value_or(std::chrono::milliseconds(0)),
                              .despite_old_programs = request.despite_old_programs,
                              .gives_up = request.gives_up,

@@ -62,11 +62,6 @@ void add_quorum(const std::vector<node_report>& reports, const client_options& o
                       ": nobody can take one; repair the nodes below"});
 }
 
-bool is_joint(const client_options& options) {
-    return std::any_of(options.nodes.begin(), options.nodes.end(),
-                       [](const node_options& n) { return n.change != list_change::none; });
-}
-
 std::size_t votes(const std::vector<node_report>& reports) {
     return static_cast<std::size_t>(std::count_if(
         reports.begin(), reports.end(), [](const node_report& r) { return r.has_vote; }));

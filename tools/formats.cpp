@@ -102,18 +102,6 @@ std::size_t columns_of(std::uint32_t point) noexcept {
     return columns < 0 ? 1 : static_cast<std::size_t>(columns);
 }
 
-void add_escape(std::string& to, unsigned unit) {
-    char text[16];
-    std::snprintf(text, sizeof text, "\\u%04x", unit);
-    to += text;
-}
-
-void add_escaped(std::string& to, std::uint32_t point) {
-    if (point < 0x10000) return add_escape(to, point);
-    add_escape(to, 0xd800U + ((point - 0x10000U) >> 10U));
-    add_escape(to, 0xdc00U + ((point - 0x10000U) & 0x3ffU));
-}
-
 }  // namespace
 
 std::string parse_duration(std::string_view text, std::chrono::milliseconds& out) {
@@ -208,7 +196,7 @@ std::string json_text(const json_value& value) {
         if (detail::is_shown(c.point)) {
             out += rest.substr(0, c.length);
         } else {
-            add_escaped(out, c.point);
+            detail::append_escaped(out, c.point);
         }
         rest.remove_prefix(c.length);
     }

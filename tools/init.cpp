@@ -112,9 +112,7 @@ int show(error_code ec, const std::vector<node_vote>& answers, const client_opti
 
 int init(const init_request& request) {
     const auto found = find_nodes(request.nodes);
-    const auto& nodes = found.client.nodes;
-    if (std::any_of(nodes.begin(), nodes.end(),
-                    [](const node_options& n) { return n.change != list_change::none; })) {
+    if (is_joint(found.client)) {
         complain("the list has nodes that are joining or leaving: redlock commit ends the change; "
                  "to declare nodes new, name those of one list");
         return own_failure;

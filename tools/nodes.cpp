@@ -135,6 +135,11 @@ configuration find_nodes(const node_source& from, const std::vector<std::string>
     return found;
 }
 
+bool is_joint(const client_options& client) {
+    return std::any_of(client.nodes.begin(), client.nodes.end(),
+                       [](const node_options& n) { return n.change != list_change::none; });
+}
+
 std::string names_of(const client_options& client, list_change without) {
     std::string out;
     for (const auto& node : client.nodes) {

@@ -27,6 +27,9 @@ struct node_source {
 /// "host:pid" by default.
 configuration find_nodes(const node_source& from, const std::vector<std::string>& resources = {});
 
+/// Whether the list changes: some nodes are marked.
+bool is_joint(const client_options& client);
+
 /// The names of the nodes, for people; without those with this mark, if it is one.
 std::string names_of(const client_options& client, list_change without = list_change::none);
 

@@ -17,34 +17,11 @@
 
 namespace redlock::text {
 
-namespace {
-
 constexpr std::uint32_t replacement = 0xfffd;
 
-// What has a name of one letter in JSON.
-constexpr std::string_view short_escapes = "\b\f\n\r\t";
-constexpr std::string_view short_names = "bfnrt";
-
-void add_escape(std::string& to, std::uint32_t unit) {
-    const auto at = unit < 0x20 ? short_escapes.find(static_cast<char>(unit)) : short_escapes.npos;
-    if (at != short_escapes.npos) {
-        to += '\\';
-        to += short_names[at];
-        return;
-    }
-    char text[8];
-    std::snprintf(text, sizeof text, "\\u%04x", unit & 0xffffU);
-    to += text;
-}
-
-// Beyond the first 65,536 characters JSON takes two escapes for one.
-void add_escaped(std::string& to, std::uint32_t point) {
-    if (point < 0x10000) return add_escape(to, point);
-    add_escape(to, 0xd800U + ((point - 0x10000U) >> 10U));
-    add_escape(to, 0xdc00U + ((point - 0x10000U) & 0x3ffU));
-}
-
-}  // namespace
+// What JSON escapes by one letter, and those letters.
+constexpr std::string_view short_escapes = "\"\\\b\f\n\r\t";
+constexpr std::string_view short_names = "\"\\bfnrt";
 
 std::string json_text(std::string_view value) {
     std::string to = "\"";
@@ -52,13 +29,13 @@ std::string json_text(std::string_view value) {
         const auto c = detail::first_character(value);
         const std::uint32_t point = c.length == 0 ? replacement : c.point;
         const std::size_t length = c.length == 0 ? 1 : c.length;
-        if (point == '"' || point == '\\') {
-            to += '\\';
-            to += static_cast<char>(point);
+        const auto at = point < 0x80 ? short_escapes.find(static_cast<char>(point)) : value.npos;
+        if (at != value.npos) {
+            to.append(1, '\\') += short_names[at];
         } else if (c.length != 0 && detail::is_shown(point)) {
             to += value.substr(0, length);
         } else {
-            add_escaped(to, point);
+            detail::append_escaped(to, point);
         }
         value.remove_prefix(length);
     }

@@ -15,6 +15,10 @@ using std::chrono::milliseconds;
 
 namespace {
 
+std::uint64_t read_count(const resp::reply& reply) noexcept {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(reply.integer(), 0));
+}
+
 acquire_answer read_set(const resp::reply& reply) {
     if (reply.type() == resp::reply_type::status && reply.text() == "OK") {
         return {.answer = vote::granted};
@@ -31,20 +35,18 @@ std::uint16_t read_slots(const resp::reply& reply) {
 acquire_answer read_slot_refusal(const resp::reply& reply) {
     const std::string_view value = reply[2].text();
     const bool is_held = !value.empty() || reply[4].integer() == 0;
-    const auto fence = std::max<std::int64_t>(reply[3].integer(), 0);
     return {.answer = is_held ? vote::held : vote::queued,
             .why = {is_held ? vote::held : vote::queued, {},
                     value.empty() ? "" : abbreviate_owner(value)},
             .left = read_pttl(reply[1].integer()),
-            .fence = static_cast<std::uint64_t>(fence),
+            .fence = read_count(reply[3]),
             .before = read_pttl(reply[4].integer()),
             .holder = value.empty() ? 0 : std::hash<std::string_view>()(value),
             .note = note_of(value),
             .fence_is_its = is_of_our_form(value) && !is_kept(value),
             .free_slots = std::string(reply[5].text().substr(0, max_slots / 8)),
             .slots = read_slots(reply[6]),
-            .revision = static_cast<std::uint64_t>(
-                std::max<std::int64_t>(reply[7].integer(), 0))};
+            .revision = read_count(reply[7])};
 }
 
 acquire_answer read_period(const resp::reply& reply) {
@@ -68,17 +70,14 @@ acquire_answer read_one(const resp::reply& reply) {
         return {.answer = vote::granted};
     }
     if (auto why = read_rule_refusal(reply)) return {.answer = why->answer, .why = *why};
-    const auto fence = [](const resp::reply& r) {
-        return static_cast<std::uint64_t>(std::max<std::int64_t>(r.integer(), 0));
-    };
     const bool has_outcome = reply[0].type() == resp::reply_type::integer;
     switch (has_outcome ? reply[0].integer() : -1) {
         case 2:
             return {.answer = vote::held,
                     .why = {vote::held, {}, abbreviate_owner(reply[2].text())},
-                    .lacks_fence = fence(reply[3]) == 0 && is_of_our_form(reply[2].text()),
+                    .lacks_fence = read_count(reply[3]) == 0 && is_of_our_form(reply[2].text()),
                     .left = read_pttl(reply[1].integer()),
-                    .fence = fence(reply[3]),
+                    .fence = read_count(reply[3]),
                     .before = read_pttl(reply[4].integer()),
                     .is_foreign = is_foreign(reply[2].text()),
                     .holder = std::hash<std::string_view>()(reply[2].text()),
@@ -88,9 +87,9 @@ acquire_answer read_one(const resp::reply& reply) {
         case 3:
             return {.answer = vote::queued,
                     .why = {vote::queued, {}, {}},
-                    .fence = fence(reply[2]),
+                    .fence = read_count(reply[2]),
                     .before = read_pttl(reply[1].integer())};
-        case 4: return {.answer = vote::stale, .fence = fence(reply[1])};
+        case 4: return {.answer = vote::stale, .fence = read_count(reply[1])};
         case 6: return read_slot_refusal(reply);
         case 7: return read_period(reply);
         default: return {.why = read_failure(reply)};
@@ -199,7 +198,7 @@ acquire_answer read_acquire(const lock_kind& kind, const resp::reply& reply) {
     if (kind.is_of_several && (is_held || answer.answer == vote::queued)) {
         const std::size_t at = is_held ? 5 : 3;
         answer.blocked = read_map(reply[at].text());
-        answer.which = static_cast<std::size_t>(std::max<std::int64_t>(reply[at + 1].integer(), 0));
+        answer.which = read_count(reply[at + 1]);
         answer.lacks_fence =
             is_held && reply[7].integer() == 1 && is_of_our_form(reply[2].text());
         answer.fence_is_its = false;  // it is the highest of all keys
@@ -224,10 +223,9 @@ compare_answer read_extension(const resp::reply& reply) {
     const bool is_pair = reply.size() == 2 && reply[0].type() == resp::reply_type::integer;
     const auto what = is_pair ? reply[0].integer() : -1;
     if (what != 1 && what != 4) return {.why = read_failure(reply)};
-    const std::int64_t seen = std::max<std::int64_t>(reply[1].integer(), 0);
     return {.choice = what == 1 ? core::choice::yes : core::choice::no,
             .was_free = true,
-            .fence = static_cast<std::uint64_t>(seen)};
+            .fence = read_count(reply[1])};
 }
 
 void write_release(const lock_kind& kind, request& out, const release_request& what) {

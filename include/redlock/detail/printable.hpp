@@ -43,10 +43,11 @@ constexpr bool is_shown(std::uint32_t point) noexcept {
              within(0xe0000, 0xe007f));
 }
 
+inline constexpr std::string_view hex_digits = "0123456789abcdef";
+
 /// `raw` on one line: characters that may be shown stay, every other byte becomes \xNN, and "..."
 /// replaces input beyond `limit` bytes.
 inline std::string printable(std::string_view raw, std::size_t limit = std::string_view::npos) {
-    constexpr std::string_view digits = "0123456789abcdef";
     std::string out;
     std::size_t i = 0;
     while (i < raw.size()) {
@@ -59,12 +60,22 @@ inline std::string printable(std::string_view raw, std::size_t limit = std::stri
         } else {
             const auto byte = static_cast<unsigned char>(raw[i]);
             out += "\\x";
-            out += digits[byte >> 4U];
-            out += digits[byte & 0xfU];
+            out += hex_digits[byte >> 4U];
+            out += hex_digits[byte & 0xfU];
         }
         i += length;
     }
     return out;
+}
+
+/// Appends a character as JSON escapes it, by four hex digits.
+inline void append_escaped(std::string& to, std::uint32_t point) {
+    if (point >= 0x10000) {  // beyond the first 65,536 characters JSON takes two escapes for one
+        append_escaped(to, 0xd800U + ((point - 0x10000U) >> 10U));
+        point = 0xdc00U + ((point - 0x10000U) & 0x3ffU);
+    }
+    to += "\\u";
+    for (const unsigned shift : {12U, 8U, 4U, 0U}) to += hex_digits[(point >> shift) & 0xfU];
 }
 
 }  // namespace redlock::detail
