@@ -188,12 +188,7 @@ int redlock_begin_acquire_all(redlock_client* client, const char* const* resourc
 }
 
 redlock_cancel* redlock_cancel_new(void) {
-    redlock_cancel* made = nullptr;
-    c::guarded([&] {
-        made = new redlock_cancel;
-        return 0;
-    });
-    return made;
+    return c::guarded_value<redlock_cancel*>(nullptr, [] { return new redlock_cancel; });
 }
 
 void redlock_cancel_request(redlock_cancel* cancel) {
@@ -272,27 +267,21 @@ int redlock_lease_valid(const redlock_lease* lease) {
 }
 
 const char* redlock_lease_token(const redlock_lease* lease) {
-    const char* out = nullptr;
-    c::guarded([&] {
-        if (lease == nullptr) return c::refuse("lease is null");
+    return c::guarded_value<const char*>(nullptr, [&]() -> const char* {
+        if (lease == nullptr) return c::refuse("lease is null"), nullptr;
         const std::lock_guard lock(lease->gate);
         if (lease->token.empty()) lease->token = lease->held.token();
-        out = lease->token.c_str();
-        return 0;
+        return lease->token.c_str();
     });
-    return out;
 }
 
 int redlock_lease_lost_fd(const redlock_lease* lease) {
-    int out = -1;
-    c::guarded([&] {
-        if (lease == nullptr) return c::refuse("lease is null");
+    return c::guarded_value(-1, [&] {
+        if (lease == nullptr) return c::refuse("lease is null"), -1;
         const std::lock_guard lock(lease->gate);
         if (!lease->lost) lease->lost = std::make_unique<c::stop_signal>(lease->held.lost_token());
-        out = lease->lost->descriptor();
-        return 0;
+        return lease->lost->descriptor();
     });
-    return out;
 }
 
 int redlock_lease_loss(const redlock_lease* lease) {

@@ -154,6 +154,16 @@ int guarded(F&& body) noexcept {
     }
 }
 
+/// The same for a function that returns no number: `failed`, where `body()` can't return another.
+template <class T, class F>
+T guarded_value(T failed, F&& body) noexcept {
+    guarded([&] {
+        failed = body();
+        return 0;
+    });
+    return failed;
+}
+
 }  // namespace redlock::c
 
 struct redlock_client {

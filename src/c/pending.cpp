@@ -76,14 +76,11 @@ error_code begun_acquire::await(lease& out) {
 using namespace redlock;
 
 int redlock_pending_fd(const redlock_pending* pending) {
-    int out = -1;
-    c::guarded([&] {
-        if (pending == nullptr) return c::refuse("pending is null");
-        if (pending->process != c::current_process()) return c::refuse_child();
-        out = pending->call->descriptor();
-        return 0;
+    return c::guarded_value(-1, [&] {
+        if (pending == nullptr) return c::refuse("pending is null"), -1;
+        if (pending->process != c::current_process()) return c::refuse_child(), -1;
+        return pending->call->descriptor();
     });
-    return out;
 }
 
 int redlock_pending_take(redlock_pending* pending, redlock_lease** out) {
@@ -111,12 +108,8 @@ void redlock_pending_cancel(redlock_pending* pending) {
 }
 
 redlock_queue* redlock_queue_new(void) {
-    redlock_queue* made = nullptr;
-    c::guarded([&] {
-        made = new redlock_queue{std::make_shared<c::over_queue>()};
-        return 0;
-    });
-    return made;
+    return c::guarded_value<redlock_queue*>(
+        nullptr, [] { return new redlock_queue{std::make_shared<c::over_queue>()}; });
 }
 
 int redlock_queue_fd(const redlock_queue* queue) {

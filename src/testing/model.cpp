@@ -181,25 +181,22 @@ r persist(keyspace& in, const command& c, std::int64_t now_ms) {
     return r::integer(1);
 }
 
+// What is at a key, which is made where there is nothing; null where it is something else.
+template <class What>
+What* made_at(const std::string& key, keyspace& in, std::int64_t now_ms) {
+    if (in.find(key, now_ms) == nullptr) in.put(key, {What{}});
+    return std::get_if<What>(&in.find(key, now_ms)->value);
+}
+
 r rpush(keyspace& in, const command& c, std::int64_t now_ms) {
-    stored* k = in.find(c[1], now_ms);
-    if (k == nullptr) {
-        in.put(c[1], {stored::list{}});
-        k = in.find(c[1], now_ms);
-    }
-    auto* const list = std::get_if<stored::list>(&k->value);
+    auto* const list = made_at<stored::list>(c[1], in, now_ms);
     if (list == nullptr) return wrong_type();
     list->insert(list->end(), c.begin() + 2, c.end());
     return r::integer(static_cast<std::int64_t>(list->size()));
 }
 
 r sadd(keyspace& in, const command& c, std::int64_t now_ms) {
-    stored* k = in.find(c[1], now_ms);
-    if (k == nullptr) {
-        in.put(c[1], {stored::set{}});
-        k = in.find(c[1], now_ms);
-    }
-    auto* const members = std::get_if<stored::set>(&k->value);
+    auto* const members = made_at<stored::set>(c[1], in, now_ms);
     if (members == nullptr) return wrong_type();
     const std::size_t before = members->size();
     members->insert(c.begin() + 2, c.end());

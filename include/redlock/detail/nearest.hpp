@@ -76,10 +76,7 @@ inline std::string unknown_name(std::string_view word, std::span<const std::stri
         return "is not known; did you mean \"" + std::string(meant) + "\"?";
     }
     std::string out = "is not known; known are ";
-    for (std::size_t i = 0; i < known.size(); ++i) {
-        if (i != 0) out += ", ";
-        out += known[i];
-    }
+    for (const std::string_view& name : known) out.append(&name == &known[0] ? "" : ", ") += name;
     return out;
 }
 

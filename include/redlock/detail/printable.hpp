@@ -59,9 +59,7 @@ inline std::string printable(std::string_view raw, std::size_t limit = std::stri
             out += raw.substr(i, length);
         } else {
             const auto byte = static_cast<unsigned char>(raw[i]);
-            out += "\\x";
-            out += hex_digits[byte >> 4U];
-            out += hex_digits[byte & 0xfU];
+            out += {'\\', 'x', hex_digits[byte >> 4U], hex_digits[byte & 0xfU]};
         }
         i += length;
     }
