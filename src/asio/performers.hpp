@@ -56,9 +56,7 @@ public:
         return {boost::asio::prefer(inner_, tracked), blocking_};
     }
     template <class F>
-    void execute(F&& f) const {
-        inner_.execute(std::forward<F>(f));
-    }
+    void execute(F&& f) const { inner_.execute(std::forward<F>(f)); }
     friend bool operator==(const io_executor& a, const io_executor& b) noexcept {
         return a.inner_ == b.inner_;
     }

@@ -29,9 +29,7 @@ namespace {
 template <auto Free>
 struct freed_by {
     template <class T>
-    void operator()(T* what) const noexcept {
-        Free(what);
-    }
+    void operator()(T* what) const noexcept { Free(what); }
 };
 using context_ptr = std::unique_ptr<SSL_CTX, freed_by<SSL_CTX_free>>;
 using session_ptr = std::unique_ptr<SSL_SESSION, freed_by<SSL_SESSION_free>>;

@@ -360,9 +360,7 @@ void asio_transport::fail(error_code ec) {
     is_open_ = false;
 }
 
-void asio_transport::tell_down(error_code ec) {
-    owner_->user_of(index_).on_down(ec, clock::now());
-}
+void asio_transport::tell_down(error_code ec) { owner_->user_of(index_).on_down(ec, clock::now()); }
 
 void asio_transport::drop() {
     ++generation_;

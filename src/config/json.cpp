@@ -75,9 +75,7 @@ public:
     json take() { return std::move(root_); }
 
     bool null() override { return put({}); }
-    bool boolean(bool value) override {
-        return put({.kind = json_kind::boolean, .truth = value});
-    }
+    bool boolean(bool value) override { return put({.kind = json_kind::boolean, .truth = value}); }
     bool number_integer(number_integer_t value) override { return put_number(double(value)); }
     bool number_unsigned(number_unsigned_t value) override { return put_number(double(value)); }
     bool number_float(number_float_t value, const string_t&) override { return put_number(value); }

@@ -22,9 +22,7 @@ bool is_name_character(char c) noexcept {
            c == '-' || c == '.' || c == '_';
 }
 
-bool is_address_character(char c) noexcept {
-    return c == ':' || c == '%' || is_name_character(c);
-}
+bool is_address_character(char c) noexcept { return c == ':' || c == '%' || is_name_character(c); }
 
 // Reads one URI. No message quotes any of it: any part may be a password in the wrong place.
 class uri_reader {

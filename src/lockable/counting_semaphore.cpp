@@ -216,9 +216,7 @@ std::uint64_t counting_semaphore::fence() const noexcept {
     return state_->of_latest(&lease::fence);
 }
 
-std::uint16_t counting_semaphore::slot() const noexcept {
-    return state_->of_latest(&lease::slot);
-}
+std::uint16_t counting_semaphore::slot() const noexcept { return state_->of_latest(&lease::slot); }
 
 std::stop_token counting_semaphore::lost_token() const noexcept {
     return state_->of_latest(&lease::lost_token);

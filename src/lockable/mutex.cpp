@@ -305,9 +305,7 @@ void basic_mutex::share() {
     }
 }
 
-std::uint64_t basic_mutex::fence() const noexcept {
-    return state_->of_hold(&lease::fence);
-}
+std::uint64_t basic_mutex::fence() const noexcept { return state_->of_hold(&lease::fence); }
 
 std::stop_token basic_mutex::lost_token() const noexcept {
     return state_->of_hold(&lease::lost_token);

@@ -55,9 +55,7 @@ void json_object::add_raw(std::string_view name, std::string_view value) {
     text_.append(name).append("\":").append(value);
 }
 
-std::string json_object::close() {
-    return text_.empty() ? "{}" : std::exchange(text_, {}) + '}';
-}
+std::string json_object::close() { return text_.empty() ? "{}" : std::exchange(text_, {}) + '}'; }
 
 void add_error(json_object& to, const error_code& error) {
     if (!error) return;

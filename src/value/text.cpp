@@ -62,9 +62,7 @@ std::string printable(std::string_view raw, std::size_t limit) {
     return detail::printable(raw, limit);
 }
 
-std::string lock_named(std::string_view resource) {
-    return "lock \"" + printable(resource) + '"';
-}
+std::string lock_named(std::string_view resource) { return "lock \"" + printable(resource) + '"'; }
 
 std::string brief(std::chrono::microseconds span) {
     const double us = static_cast<double>(span.count());

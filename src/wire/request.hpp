@@ -74,9 +74,7 @@ private:
 
 /// How many whole `Unit`s.
 template <class Unit>
-auto in(duration d) {
-    return std::chrono::duration_cast<Unit>(d).count();
-}
+auto in(duration d) { return std::chrono::duration_cast<Unit>(d).count(); }
 
 /// What the node is to compare before it lets any key be taken.
 struct batch_conditions {

@@ -12,9 +12,7 @@ namespace redlock::detail {
 struct access {
     /// The client behind a client, or behind what was made of one. Null if that was moved from.
     template <class Client>
-    static const auto& impl(const Client& of) noexcept {
-        return of.impl_;
-    }
+    static const auto& impl(const Client& of) noexcept { return of.impl_; }
     static lease lease_of(std::shared_ptr<lease_state> state) noexcept {
         return lease(std::move(state));
     }

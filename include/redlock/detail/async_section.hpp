@@ -138,9 +138,7 @@ private:
     };
 
     template <class Step>
-    auto here(Step step) {
-        return asio::bind_executor(strand_, std::move(step));
-    }
+    auto here(Step step) { return asio::bind_executor(strand_, std::move(step)); }
     template <class Step>
     auto cancellable(Step step) {
         return asio::bind_cancellation_slot(signal_.slot(), here(std::move(step)));

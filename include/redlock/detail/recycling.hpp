@@ -59,9 +59,7 @@ public:
     }
 
     template <class U>
-    bool operator==(const recycling_memory<U>&) const noexcept {
-        return true;
-    }
+    bool operator==(const recycling_memory<U>&) const noexcept { return true; }
 };
 
 }  // namespace redlock::detail
