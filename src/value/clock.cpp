@@ -16,15 +16,17 @@ namespace {
 
 std::atomic<const detail::moved_clock*> moved{nullptr};
 
-std::atomic<std::uint32_t> forks{0};
+std::atomic<std::uint32_t> fork_count{0};
 
-void note_fork() noexcept { forks.fetch_add(1, std::memory_order_relaxed); }
+void note_fork() noexcept { fork_count.fetch_add(1, std::memory_order_relaxed); }
 
 [[maybe_unused]] const int is_noted = ::pthread_atfork(nullptr, nullptr, note_fork);
 
 }  // namespace
 
-std::uint32_t detail::process_number() noexcept { return forks.load(std::memory_order_relaxed); }
+std::uint32_t detail::process_number() noexcept {
+    return fork_count.load(std::memory_order_relaxed);
+}
 
 void detail::leave_to_parent(std::shared_ptr<void> what) noexcept {
     assert(what != nullptr);
