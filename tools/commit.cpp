@@ -49,8 +49,9 @@ std::string to_text(const list_standing& of) {
 }
 
 constexpr const char* about_gone =
-    "\nIt says that this node is gone for good, that no other change of the list was begun, and "
-    "that no program\nuses another list. If that is wrong, two programs can hold the same lock.";
+    "\nIt says that this node is gone for good, or lost its record, that no other change of the "
+    "list was begun,\nand that no program uses another list. If that is wrong, two programs can "
+    "hold the same lock.";
 
 void ask(const commit_request& request, const client_options& client) {
     const std::string gone = request.without.empty() ? "" : about_gone;

@@ -38,19 +38,33 @@ def waiting_call(begin: Callable[[c_void_p], int], out: Any) -> int:
             library.pending_cancel(pending)
 
 
-def beside(call: Callable[[int], Any]) -> Any:
+class Cancel:
+    """With which a call is cancelled. It lives as long as anybody has it, the thread of the call too."""
+
+    def __init__(self) -> None:
+        self.handle = library.cancel_new()
+        if self.handle is None:
+            raise MemoryError("redlock: no memory for a call")
+
+    def __del__(self, free: Any = library.cancel_free) -> None:
+        if getattr(self, "handle", None) is not None:
+            free(self.handle)
+
+    def request(self) -> None:
+        """From any thread."""
+        library.cancel_request(self.handle)
+
+
+def beside(call: Callable[[Cancel], Any]) -> Any:
     """`call(cancel)` in a thread of its own. What it returned; it raises nothing."""
-    cancel = library.cancel_new()
-    if cancel is None:
-        raise MemoryError("redlock: no memory for a call")
+    cancel = Cancel()
     said: List[Any] = []
     thread = threading.Thread(target=lambda: said.append(call(cancel)), name="redlock call", daemon=True)
     try:
         thread.start()
         thread.join()
     finally:
-        library.cancel_request(cancel)
-        if thread.ident is not None:
+        cancel.request()
+        if thread.ident is not None:  # else it begins later, if at all
             thread.join()
-        library.cancel_free(cancel)
     return said[0]

@@ -46,6 +46,15 @@ class Lost:
         return self._lease._lost_fd()
 
 
+class _Handle(c_void_p):
+    """Of a lease, which is released when nobody has its handle any more. So a handler of a signal may raise
+    wherever the handle is: what lets go of it does so in the instruction before the call."""
+
+    def __del__(self, free: Any = library.lease_free) -> None:
+        if self.value:
+            free(self.value)
+
+
 class Lease(Single):
     """What the holder of a lock has. Any thread may use it. One that is dropped is released in the
     background. In a child process it is lost, and stays the parent's."""
@@ -55,7 +64,7 @@ class Lease(Single):
 
     def __init__(self, client: Nodes, resources: Tuple[str, ...]) -> None:
         # The library writes the lease here: no signal can come between the two.
-        self._handle = c_void_p()
+        self._handle = _Handle()
         self._client = client
         # The first is of the handle, and never held during a call to a node. The second is of calls that
         # ask nodes, which the end of the lease waits for. A child process touches neither: a thread that
@@ -67,11 +76,6 @@ class Lease(Single):
         self._was_lost = False
         self._fence = 0
         self.resources = resources
-
-    def __del__(self, free: Any = library.lease_free) -> None:
-        handle = getattr(self, "_handle", None)
-        if handle:
-            free(handle)
 
     def _granted(self) -> "Lease":
         self._fence = library.lease_fence(self._handle)
@@ -93,8 +97,8 @@ class Lease(Single):
 
     @property
     def resource(self) -> str:
-        """The resource, or the first of several."""
-        return self.resources[0]
+        """The resource, or the first of several. Empty for one that was taken over by its token."""
+        return self.resources[0] if self.resources else ""
 
     @property
     def fence(self) -> int:
@@ -159,10 +163,12 @@ class Lease(Single):
         if not handle:
             return
         if self._long.acquire(blocking=False):
-            library.lease_detach(handle)
+            detached, handle.value = handle.value, None
+            library.lease_detach(detached)
             self._long.release()
         else:
-            self._detached = handle.value  # at the end of the extension that another thread is inside of
+            # At the end of the extension that another thread is inside of.
+            self._detached, handle.value = handle.value, None
 
     def _is_over(self) -> bool:
         return not self._handle
@@ -185,10 +191,10 @@ class Lease(Single):
             raise NotHeld("the lease was released")
         return self._handle
 
-    def _taken(self) -> c_void_p:
+    def _taken(self) -> _Handle:
         """The handle, which the lease has no longer; null if it had none. Wakes what waits for the loss."""
         with self._gate:
-            handle, self._handle = self._handle, c_void_p()
+            handle, self._handle = self._handle, _Handle()
             if handle and self._waiters:
                 os.write(library.lease_lost_fd(handle), (1).to_bytes(8, "little"))
         return handle
@@ -199,7 +205,8 @@ class Lease(Single):
             handle = self._taken()
             if not handle:
                 raise NotHeld("the lease was released")
-            number: int = library.release(handle)
+            released, handle.value = handle.value, None
+            number: int = library.release(released)
         if number in (LOST, CLIENT_CLOSED):
             self._was_lost = True
         return number

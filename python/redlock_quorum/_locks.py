@@ -323,9 +323,10 @@ class RateLimiter(Single):
         """From now on so many, of all programs, until another number is set: up or down."""
         check(library.limiter_set(self._handle, count("limit", limit, 1000)), self._client.process)
 
-    def _use(self, cost: int, wait_ms: int, cancel: Optional[int] = None) -> Optional[Error]:
+    def _use(self, cost: int, wait_ms: int, cancel: Optional[_interrupts.Cancel] = None) -> Optional[Error]:
         after_ms = c_int64()
-        number = library.limiter_use(self._handle, cost, max(0, wait_ms), cancel, byref(after_ms))
+        handle = None if cancel is None else cancel.handle
+        number = library.limiter_use(self._handle, cost, max(0, wait_ms), handle, byref(after_ms))
         if number == 0:
             return None
         error = error_of(number, self._client.process)

@@ -18,8 +18,8 @@ import weakref
 from typing import (Any, AsyncIterator, Awaitable, Callable, Dict, List, Mapping, Optional, Tuple, TypeVar,
                     Union)
 
-from . import _client, _lease, _locks
-from ._errors import Contended, LeaseLost, NotHeld, WouldDeadlock, WrongType, check, error_of
+from . import _client, _interrupts, _lease, _locks
+from ._errors import Contended, Error, LeaseLost, NotHeld, WouldDeadlock, WrongType, check, error_of
 from ._kinds import Kinds
 from ._native import Options, Single, byref, c_void_p, library
 from ._options import Resources, count
@@ -46,11 +46,19 @@ class _Threads:
     def start(self, call: Callable[[], None]) -> None:
         """Calls it in a thread. It raises nothing."""
         with self._gate:
+            if self._calls + 1 > self._threads and self._threads < self.MOST:
+                self._begin_thread()
             self._calls += 1
             self._work.put(call)
-            if self._calls > self._threads and self._threads < self.MOST:
-                threading.Thread(target=self._run, name="redlock call", daemon=True).start()
-                self._threads += 1
+
+    def _begin_thread(self) -> None:
+        try:
+            threading.Thread(target=self._run, name="redlock call", daemon=True).start()
+        except RuntimeError:  # the machine has no more
+            if self._threads == 0:
+                raise
+        else:
+            self._threads += 1
 
     def _run(self) -> None:
         while True:
@@ -72,22 +80,25 @@ _threads = _Threads()
 
 
 def _begin_again() -> None:
-    global _threads
+    global _threads, _calls_gate
     _threads = _Threads()
+    _calls_gate = threading.Lock()
 
 
 os.register_at_fork(after_in_child=_begin_again)
 
 
-async def _in_thread(call: Callable[[], Any]) -> Any:
+async def _in_thread(call: Callable[[], Any], late: Callable[[Any], None] = lambda result: None) -> Any:
     """A call that is short, and goes on to its end where the task is cancelled meanwhile: then nothing
-    reports how it ended."""
+    reports how it ended, and `late` gets its result."""
     loop = asyncio.get_running_loop()
     outcome: "asyncio.Future[Tuple[Any, Optional[BaseException]]]" = loop.create_future()
 
     def arrive(result: Any, error: Optional[BaseException]) -> None:
         if not outcome.done():
             outcome.set_result((result, error))
+        elif error is None:
+            late(result)
 
     def run() -> None:
         result, raised = None, None
@@ -97,11 +108,18 @@ async def _in_thread(call: Callable[[], Any]) -> Any:
             raised = error
         try:
             loop.call_soon_threadsafe(arrive, result, raised)
-        except RuntimeError:
-            pass  # the loop was closed
+        except RuntimeError:  # the loop was closed
+            if raised is None:
+                late(result)
 
     _threads.start(run)
-    result, error = await outcome
+    try:
+        result, error = await outcome
+    except BaseException:
+        # It may have arrived in the turn in which the task was cancelled.
+        if outcome.done() and not outcome.cancelled() and outcome.result()[1] is None:
+            late(outcome.result()[0])
+        raise
     try:
         if error is not None:
             raise error
@@ -137,6 +155,9 @@ class _Calls:
         try:
             check(library.queue_add(self._queue, pending), client.process)
             error = await outcome
+        except BaseException:
+            del lease  # the frames of the error would keep it, and the lock with it
+            raise
         finally:
             self._cancel(number)
         try:
@@ -170,16 +191,18 @@ class _Calls:
 # Both are weak: calls have futures, which have their loop. So those of a closed loop are garbage.
 _calls: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, weakref.ref[_Calls]]" = (
     weakref.WeakKeyDictionary())
+_calls_gate = threading.Lock()  # several threads may have loops
 
 
 def _calls_here() -> _Calls:
     loop = asyncio.get_running_loop()
-    known = _calls.get(loop)
-    calls = None if known is None else known()
-    if calls is None:
-        _end_closed()
-        calls = _Calls(loop)
-        _calls[loop] = weakref.ref(calls)
+    with _calls_gate:
+        known = _calls.get(loop)
+        calls = None if known is None else known()
+        if calls is None:
+            _end_closed()
+            calls = _Calls(loop)
+            _calls[loop] = weakref.ref(calls)
     return calls
 
 
@@ -428,13 +451,22 @@ class RateLimiter(Single):
         wait_ms, number = waiting(wait), count("cost", cost, 1000)
         end = time.monotonic() + max(0, wait_ms) / 1000
         while True:
-            error = await _in_thread(lambda: self._sync._use(number, NO_WAIT))
+            error = await self._use(number)
             if error is None:
                 return
             left = end - time.monotonic()
             if not isinstance(error, Contended) or left <= 0:
                 raise error
             await asyncio.sleep(min(left, max(0.001, error.retry_after)))
+
+    async def _use(self, number: int) -> Optional[Error]:
+        cancel = _interrupts.Cancel()
+        try:
+            error: Optional[Error] = await _in_thread(lambda: self._sync._use(number, NO_WAIT, cancel))
+        except asyncio.CancelledError:
+            cancel.request()
+            raise
+        return error
 
     async def try_acquire(self, cost: int = 1) -> bool:
         """Whether one more is allowed now, or `cost` more. If so, they are used up."""
@@ -571,8 +603,9 @@ class Client(Kinds[Lock, Lock, Election]):
     async def adopt(self, token: str, *, ttl: Optional[Seconds] = None, renew: bool = True,
                     max_hold: Optional[Seconds] = None) -> Lease:
         """Takes over a lease that another process acquired, by its `Lease.token`."""
-        return Lease(await _in_thread(lambda: self._sync.adopt(
-            token, ttl=ttl, renew=renew, max_hold=max_hold)))
+        return Lease(await _in_thread(
+            lambda: self._sync.adopt(token, ttl=ttl, renew=renew, max_hold=max_hold),
+            _lease.Lease.detach))  # the one that had it may have it still
 
     async def inspect(self, resource: str) -> Dict[str, Any]:
         """Its holder, as `redlock inspect --json` shows it."""

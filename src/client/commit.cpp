@@ -104,7 +104,8 @@ bool commit_operation::lacks_a_record() const {
     const core::membership& lists = client().tracker.lists();
     for (std::size_t i = 0; i < client().shared.size(); ++i) {
         const bool is_empty = lists.of(i) == core::membership::standing::empty;
-        if (how_.without && is_empty && client().nodes[i].is_ready()) return true;
+        const bool is_to_wait = how_.without || how_.gives_up;
+        if (is_to_wait && is_empty && client().nodes[i].is_ready()) return true;
     }
     return false;
 }
@@ -346,7 +347,9 @@ void commit_operation::read_step(std::size_t node, const resp::reply& reply, tim
     if (!answer.record) return failed(node, ask_step, answer.why, now);
     const auto& record = *answer.record;
     failures_[node] = {};
-    const bool counts = record.exists && !record.may_lack_steps;
+    // What has just been written is so, whatever the record lacked.
+    const bool is_done = meaning_of(answer.what) == list_commit::answer::done;
+    const bool counts = record.exists && (is_done || !record.may_lack_steps);
     const auto facts = counts ? std::optional(record.list) : std::nullopt;
     machine_->answered(node, meaning_of(answer.what), facts, record.quarantine, record.ttl_max);
     client().tracker.note_list_step(node, record, sent_at_, now);

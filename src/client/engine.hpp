@@ -119,7 +119,9 @@ private:
     // From the sessions, the listeners and the tracker.
     std::uint64_t random_word() override { return host_->random_word(); }
     const core::own_delay& own_delay() const noexcept override { return shared_.own_delay(); }
-    core::record_terms record_terms() override { return tracker_.record_terms(); }
+    core::record_terms record_terms(std::size_t node) override {
+        return tracker_.greeting_terms(node);
+    }
     void on_greeted(std::size_t node, const greeting& facts, time_point began,
                     time_point now) override;
     void on_node_up(std::size_t node, duration took, time_point now) override;

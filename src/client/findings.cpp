@@ -163,6 +163,11 @@ objection node_reports::object(std::size_t node, time_point now) const {
     } else if (const node_mask others = lists_->waits_for(node); !others.empty()) {
         o.why.error = errc::no_quorum;
         o.why.detail = tell_of_missing(others);
+    } else if (lacks_joint_program(node)) {
+        o.why.error = errc::no_quorum;
+        o.why.detail = "it lost its record, and another node is closed for a new list: only a "
+                       "program with the joint list gives it one; run redlock commit with that "
+                       "list, or with --give-up";
     } else if (lacks_quorum(node, now)) {
         o.lacks_quorum = true;
         o.why.error = errc::no_quorum;
@@ -192,13 +197,22 @@ bool node_reports::lacks_quorum(std::size_t node, time_point now) const {
     return !record.is_void && !eligibility_->is_compared(node) && !clocks_->cluster_us(now);
 }
 
+bool node_reports::lacks_joint_program(std::size_t node) const {
+    using enum core::membership::standing;
+    bool is_any_closed = false;
+    for (std::size_t i = 0; i < shared_->size(); ++i) {
+        is_any_closed = is_any_closed || lists_->of(i) == closed;
+    }
+    return is_any_closed && lists_->of(node) == empty && !lists_->made(node);
+}
+
 // Of a node that lost its record while the list changes.
 std::string node_reports::tell_of_missing(node_mask others) const {
     std::vector<std::string> names;
     for (const std::size_t i : others) names.push_back(shared_->name(i).str());
-    return "it has no record, or an old one, and while the list changes it gets a new one only "
-           "when " + text::listed(names) + " answers with its own: bring it back; or, where it is "
-           "gone for good, say redlock commit --without " + names.front();
+    return "it lost its record, and while the list changes it gets one only when " +
+           text::listed(names) + " answers with its own: bring it back; or, where that is lost, "
+           "too, say redlock commit --without " + names.front();
 }
 
 std::string node_reports::tell_of_skew(std::size_t node) const {

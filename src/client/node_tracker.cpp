@@ -140,9 +140,17 @@ core::record_terms node_tracker::record_terms() const {
             .only_judges = knowledge_.role() != core::record_role::keeps};
 }
 
+// A node that is still to be read may show that the list changes.
+core::record_terms node_tracker::greeting_terms(std::size_t node) const {
+    core::record_terms terms = record_terms();
+    const bool keeps = knowledge_.role() == core::record_role::keeps;
+    if (keeps && knowledge_.is_reading_others(node)) terms.is_list_changing = true;
+    return terms;
+}
+
 // Long after the handshake, with a node whose record was read.
 core::record_terms node_tracker::terms_for(std::size_t node) const {
-    core::record_terms terms = record_terms();
+    core::record_terms terms = greeting_terms(node);
     const core::record_facts& known = knowledge_.votes().record_of(node);
     terms.server = knowledge_.votes().server_of(node);
     terms.is_much_later = !known.is_of_earlier_process && !known.is_void;

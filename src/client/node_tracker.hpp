@@ -48,7 +48,8 @@ public:
     void close() noexcept;
 
     // From the sessions, through the engine.
-    core::record_terms record_terms() const;
+    /// Of a handshake.
+    core::record_terms greeting_terms(std::size_t node) const;
     void on_greeted(std::size_t node, const greeting& facts, time_point began, time_point now);
     void on_node_up(time_point now);
     void on_node_down(std::size_t node, time_point now);
@@ -158,6 +159,7 @@ private:
     core::node_knowledge& up_to_date();
     void carry_out(time_point now);
     void carry_out(const core::node_order& order, time_point now);
+    core::record_terms record_terms() const;
     core::record_terms terms_for(std::size_t node) const;
     wire::record_exchange on_known(std::size_t node, core::record_rule rule) const;
     void send(const core::node_order& order, query* what, time_point now);

@@ -169,7 +169,7 @@ void session::on_greeting(const resp::reply& reply, time_point now) {
     switch (handshake_.on_reply(reply)) {
         case handshake::outcome::more: break;
         case handshake::outcome::ask_more:
-            handshake_.ask_more(outgoing(), owner_->record_terms());
+            handshake_.ask_more(outgoing(), owner_->record_terms(index()));
             queried(now);
             break;
         case handshake::outcome::failed: give_up(handshake_.why(), true, now); break;

@@ -32,7 +32,7 @@ namespace redlock::detail {
 class session_owner : public connection_owner {
 public:
     /// What the record of a node that is being greeted goes by.
-    virtual core::record_terms record_terms() = 0;
+    virtual core::record_terms record_terms(std::size_t node) = 0;
     /// The handshake, sent at `began`, is over; nothing has been sent since.
     virtual void on_greeted(std::size_t node, const greeting& facts, time_point began,
                             time_point now) = 0;

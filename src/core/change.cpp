@@ -45,16 +45,23 @@ bool membership::is_own(const list_facts& f) const noexcept {
     return f.set == sets_.old || is_of_this_change(f);
 }
 
+// To a set that followed one of the client's, after other changes.
+bool membership::has_moved_on(const list_facts& f) const noexcept {
+    return std::any_of(f.history.begin(), f.history.end(), [this](const auto& before) {
+        return before.second == sets_.old || before.second == sets_.after;
+    });
+}
+
 void membership::read(std::size_t node, std::optional<list_facts> facts, const std::string& epoch,
                       time_point sent, time_point now, bool may_lack_steps) {
     assert(node < nodes_.size());
     node_state& n = nodes_[node];
     // What tells no set is a record that never changed.
     if (facts && facts->set.empty()) facts->set = sets_.old;
-    n.older.reset();
-    if (may_lack_steps) n.older = std::exchange(facts, std::nullopt);
-    if (!facts && n.is != standing::empty) n.empty_since = now;
+    const bool was_empty = n.is_read && !n.is_lost && (!n.facts || n.may_lack_steps);
+    n.may_lack_steps = may_lack_steps && facts && is_own(*facts);
     n.facts = std::move(facts);
+    if (!was_empty && (!n.facts || n.may_lack_steps)) n.empty_since = now;
     n.epoch = epoch;
     n.is_read = true;
     n.is_lost = false;
@@ -68,15 +75,13 @@ void membership::read(std::size_t node, std::optional<list_facts> facts, const s
 membership::standing membership::judge(std::size_t node) const {
     const node_state& n = nodes_[node];
     if (!n.is_read) return standing::unknown;
-    if (!n.facts) {
-        const bool is_closed = n.older && judge_own(node, *n.older) == standing::closed;
-        return is_closed ? standing::closed : standing::empty;
-    }
+    if (!n.facts) return standing::empty;
     const standing own = judge_own(node, *n.facts);
+    if (own == standing::fits && n.may_lack_steps && !is_missed(node)) return standing::empty;
     if (own != standing::misfit && !is_missed(node)) return own;
     if (own != standing::misfit || later_than(node)) return standing::behind;
     const bool is_new = lists_.is_joint() && !lists_.old().contains(node);
-    return is_new ? standing::foreign : standing::misfit;
+    return is_new && !has_moved_on(*n.facts) ? standing::foreign : standing::misfit;
 }
 
 // Without a look at the numbers.
@@ -154,42 +159,30 @@ std::uint64_t membership::number_to_declare() const noexcept {
     std::uint64_t largest = 0;
     bool is_changed = false;
     for (const node_state& n : nodes_) {
-        const auto& facts = n.facts ? n.facts : n.older;
-        if (!facts) continue;
-        largest = std::max(largest, facts->number);
-        is_changed = is_changed || facts->is_changed();
+        if (!n.facts) continue;
+        largest = std::max(largest, n.facts->number);
+        is_changed = is_changed || n.facts->is_changed();
     }
     return is_changed ? std::max(largest, met_) + 1 : 0;
 }
 
 bool membership::is_strict() const noexcept {
     return is_joint() || std::any_of(nodes_.begin(), nodes_.end(), [this](const node_state& n) {
-               const auto& facts = n.facts ? n.facts : n.older;
-               return facts && is_own(*facts) && facts->is_changing();
+               return n.facts && is_own(*n.facts) && n.facts->is_changing();
            });
 }
 
-// Nobody knows more: the servers of all members restarted with files that may lack steps.
-bool membership::have_all_older() const noexcept {
-    bool is_any = false;
-    for (const node_state& n : nodes_) {
-        if (!n.is_read || n.is_lost) return false;
-        if (n.facts && !(is_own(*n.facts) && n.facts->is == change::joining)) return false;
-        is_any = is_any || (n.older && is_own(*n.older));
-    }
-    return is_any;
+bool membership::has_record_of(std::size_t node) const noexcept {
+    return nodes_[node].facts && is_own(*nodes_[node].facts) && !nodes_[node].may_lack_steps;
 }
 
-const std::optional<list_facts>& membership::best_facts(std::size_t node) const noexcept {
-    return have_all_older() ? nodes_[node].older : nodes_[node].facts;
-}
-
-// Those whose answers are newer than that the node lost its record.
+// Those whose answers are newer than that the node lost its record; and itself, where it has an old
+// one.
 node_mask membership::read_since(std::size_t node) const {
     node_mask out;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         const bool is_fresh = nodes_[i].is_read && nodes_[i].sent >= nodes_[node].empty_since;
-        out.set(i, i != node && is_fresh);
+        out.set(i, i == node ? nodes_[i].may_lack_steps : is_fresh);
     }
     return out;
 }
@@ -201,11 +194,11 @@ std::optional<std::size_t> membership::latest(node_mask of) const {
     };
     std::optional<std::size_t> best;
     for (const std::size_t i : of) {
-        const auto& f = best_facts(i);
+        const auto& f = nodes_[i].facts;
         if (!f || !is_own(*f) || f->is == change::joining) continue;
-        const bool is_later = !best || rank(*f) > rank(*best_facts(*best)) ||
-                              (rank(*f) == rank(*best_facts(*best)) &&
-                               is_above(f->accepted, best_facts(*best)->accepted));
+        const bool is_later = !best || rank(*f) > rank(*nodes_[*best].facts) ||
+                              (rank(*f) == rank(*nodes_[*best].facts) &&
+                               is_above(f->accepted, nodes_[*best].facts->accepted));
         if (is_later) best = i;
     }
     return best;
@@ -213,7 +206,7 @@ std::optional<std::size_t> membership::latest(node_mask of) const {
 
 // What the latest record of these says. Of the only node of the old list those say it that join.
 std::optional<list_facts> membership::latest_for(std::size_t node, node_mask seen) const {
-    if (const auto best = latest(seen)) return best_facts(*best);
+    if (const auto best = latest(seen)) return nodes_[*best].facts;
     std::optional<list_facts> out;
     if (!is_joint() || !(lists_.old() == node_mask::only(node))) return out;
     for (const std::size_t i : seen) {
@@ -225,8 +218,7 @@ std::optional<list_facts> membership::latest_for(std::size_t node, node_mask see
 }
 
 std::optional<list_facts> membership::made(std::size_t node) const {
-    node_mask seen = is_strict() ? read_since(node) : lists_.all();
-    if (have_all_older()) seen.insert(node);
+    const node_mask seen = is_strict() ? read_since(node) : lists_.all();
     const auto best = latest_for(node, seen);
     if (!best) return std::nullopt;
     list_facts out = *best;
@@ -236,11 +228,14 @@ std::optional<list_facts> membership::made(std::size_t node) const {
     const bool is_for_others = out.is == change::closed && !is_for_ours;
     if (is_for_others && !out.is_closed_for_itself()) return std::nullopt;
     for (const std::size_t i : seen) {
-        const auto& f = best_facts(i);
+        const auto& f = nodes_[i].facts;
         const bool is_higher = f && f->number == out.number && is_above(f->promised, out.promised);
         if (is_higher) out.promised = f->promised;
     }
     if (is_old || is_of_this_change(out)) return out;
+    const auto& own = nodes_[node].facts;
+    const bool knows_more = own && own->is == change::joining && own->number > out.number;
+    if (knows_more) return own;
     return list_facts{.set = out.set,
                       .names = out.names,
                       .number = out.number,
@@ -253,20 +248,39 @@ std::optional<list_facts> membership::made(std::size_t node) const {
 node_mask membership::counted(std::size_t node, const std::string& set, node_mask list) const {
     const bool is_latest = set == (list == lists_.old() ? sets_.old : sets_.after);
     node_mask out = (gone_ & list) - node_mask::only(node);
-    for (const std::size_t i : (read_since(node) & list) - out) {
-        const auto& f = nodes_[i].facts;
-        out.set(i, !is_latest || (f && is_own(*f)));
+    for (const std::size_t i : (read_since(node) & list) - out - node_mask::only(node)) {
+        out.set(i, !is_latest || has_record_of(i));
     }
     return out;
 }
 
+// But for those that an operator gave up.
+bool membership::is_all_without_record(node_mask list) const noexcept {
+    const node_mask there = list - gone_;
+    return std::all_of(there.begin(), there.end(), [this](std::size_t i) {
+        const node_state& n = nodes_[i];
+        return n.is_read && !n.is_lost && (!n.facts || n.may_lack_steps);
+    });
+}
+
+// Each was read since that was seen of all others: so all of them are made at once. (The first one
+// that had a record would stop the others.)
+bool membership::does_nobody_know_more(node_mask list) const noexcept {
+    const node_mask there = list - gone_;
+    return is_all_without_record(list) &&
+           std::all_of(there.begin(), there.end(), [&](std::size_t i) {
+               return std::all_of(there.begin(), there.end(), [&](std::size_t other) {
+                   return i == other || nodes_[i].sent >= nodes_[other].empty_since;
+               });
+           });
+}
+
 bool membership::is_enough(std::size_t node, const std::string& set) const {
-    if (have_all_older()) return (read_since(node) | node_mask::only(node)) == lists_.all();
     const auto is_read = [&](node_mask list) {
         if (!list.contains(node)) return true;
         const std::size_t others = list.size() - 1;
         const std::size_t needed = std::min(list.size() - list.size() / 2, others);
-        return counted(node, set, list).size() >= needed;
+        return counted(node, set, list).size() >= needed || does_nobody_know_more(list);
     };
     return is_read(lists_.old()) && is_read(lists_.after());
 }
@@ -287,13 +301,18 @@ node_mask membership::waits_for(std::size_t node) const {
     const auto best = latest_for(node, read_since(node));
     node_mask out;
     for (const node_mask list : {lists_.old(), lists_.after()}) {
-        if (list.contains(node)) out |= list - counted(node, best ? best->set : "", list);
+        const bool will_know = is_all_without_record(list);  // when each was read once more
+        if (!list.contains(node) || will_know) continue;
+        out |= list - counted(node, best ? best->set : "", list);
     }
+    node_mask away;
     for (const std::size_t i : out) {
         const node_state& n = nodes_[i];
-        if (i == node || (n.is_read && !n.is_lost && n.facts)) out.erase(i);
+        away.set(i, !n.is_read || n.is_lost);
+        if (i == node || (!away.contains(i) && n.facts && !n.may_lack_steps)) out.erase(i);
     }
-    return out;
+    // Those that lost theirs, too, help only where an operator gives one of them up.
+    return away.empty() ? out : away - node_mask::only(node);
 }
 
 node_mask membership::to_read() const {

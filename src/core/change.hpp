@@ -84,8 +84,9 @@ struct own_sets {
 /// again only after so many others of each list that it is of were read, since the loss was seen,
 /// that every majority of the list has one of them (all others, where there are fewer); then as the
 /// latest of them have it. Of the list that this one names only nodes with a record count. (With
-/// fewer, a closed node became one of S again.) A record that may lack steps is none; but where all
-/// nodes were read, and no member has any better, the latest of these stands.
+/// fewer, a closed node became one of S again.) A record that may lack steps does not count; what
+/// it says was so once, and the latest may be one of these. Where all nodes of a list were read,
+/// and none has a better one, nobody knows more.
 class membership {
 public:
     enum class standing : std::uint8_t {
@@ -153,20 +154,22 @@ private:
     struct node_state {
         standing is = standing::unknown;
         std::optional<list_facts> facts;
-        std::optional<list_facts> older;  // in place of facts: it may lack steps
+        bool may_lack_steps = false;  // of the facts, and they are of an own set
         std::string epoch;
         bool is_read = false;
         bool is_lost = false;
         time_point sent{};         // of the query that was answered last
-        time_point empty_since{};  // when that was seen first
+        time_point empty_since{};  // when it was first seen without a record that counts
     };
 
     standing judge(std::size_t node) const;
     standing judge_own(std::size_t node, const list_facts& f) const;
     bool is_own(const list_facts& f) const noexcept;
     bool is_of_this_change(const list_facts& f) const noexcept;
-    bool have_all_older() const noexcept;
-    const std::optional<list_facts>& best_facts(std::size_t node) const noexcept;
+    bool has_moved_on(const list_facts& f) const noexcept;
+    bool has_record_of(std::size_t node) const noexcept;
+    bool is_all_without_record(node_mask list) const noexcept;
+    bool does_nobody_know_more(node_mask list) const noexcept;
     bool is_missed(std::size_t node) const;
     std::optional<std::size_t> later_than(std::size_t node) const;
     node_mask read_since(std::size_t node) const;

@@ -277,7 +277,9 @@ void clock_watch::note_disuse(const eligibility& votes, time_point now) {
         if (!is_long_unseen(i, votes, now)) return;
     }
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        nodes_[i].unused_since = votes.record_of(i).epoch;
+        // A record that is to be made again gets another epoch.
+        const record_facts& record = votes.record_of(i);
+        nodes_[i].unused_since = record.is_void ? std::string() : record.epoch;
     }
 }
 

@@ -339,6 +339,13 @@ bool bootstrap::has_makeable() const noexcept {
     return false;
 }
 
+bool bootstrap::is_reading_others(std::size_t node) const noexcept {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (i != node && nodes_[i].is == state::unknown) return true;
+    }
+    return false;
+}
+
 bool bootstrap::is_all_ours() const noexcept {
     return std::all_of(nodes_.begin(), nodes_.end(), [](const auto& n) {
         return n.is == state::ours || n.is == state::excused;

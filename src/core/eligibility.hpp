@@ -320,6 +320,8 @@ public:
     bool expects_record(std::size_t node) const noexcept {
         return nodes_[node].is == state::settled || nodes_[node].is == state::ours;
     }
+    /// Another node has not answered yet, nor failed.
+    bool is_reading_others(std::size_t node) const noexcept;
     /// An order has no answer yet.
     bool is_asking() const noexcept { return has(state::ordered); }
     /// Nodes may get their vote any moment: an acquire that can wait a little waits.

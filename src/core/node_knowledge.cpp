@@ -192,8 +192,13 @@ void node_knowledge::turned(std::size_t node, const record_facts& record, time_p
                             time_point now) {
     if (turning_ == node) turning_.reset();
     const bool is_known_empty = membership_.of(node) == membership::standing::empty;
-    if (record.exists || is_known_empty) take_record(node, record, sent, now);
-    else order(task::greet_again, node);
+    if (record.exists || is_known_empty) {
+        const auto standing = membership_.of(node);
+        take_record(node, record, sent, now);
+        if (membership_.of(node) != standing) note_in_bootstrap(node, sent, now);
+    } else {
+        order(task::greet_again, node);
+    }
     decide(now);
 }
 

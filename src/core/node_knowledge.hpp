@@ -177,6 +177,10 @@ public:
     bool is_settled() const noexcept { return settling_.is_settled(); }
 
     const membership& lists() const noexcept { return membership_; }
+    /// Another node has not answered yet, nor failed.
+    bool is_reading_others(std::size_t node) const noexcept {
+        return bootstrap_.is_reading_others(node);
+    }
     /// What the looks say of announced changes: before which instant, in cluster time, one has to
     /// have been announced last to be forgotten. Only a client with one list forgets it, when for a
     /// quarantine it has read all nodes, and none was closed or of another set.

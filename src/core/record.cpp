@@ -166,8 +166,9 @@ ruled greeted(const record_facts& found, const record_terms& t) {
     if (left == memory::may_have_survived) return {};
     record_facts r = found;
     if (may_lack_steps(found, t)) {
-        if (!t.makes) return {};
-        r.list = t.made.value_or(list_facts{.set = t.set});
+        list_facts made = t.made.value_or(list_facts{.set = t.set});
+        if (!t.makes || made.number < found.list.number) return {};
+        r.list = std::move(made);
         r.list.names.clear();
         r.quarantine = std::max(r.quarantine, t.quarantine);
         r.ttl_max = std::max(r.ttl_max, t.ttl_max);
@@ -176,7 +177,7 @@ ruled greeted(const record_facts& found, const record_terms& t) {
     if (left == memory::lost) forget(r, t.epoch);
     name_process(r, server);
     name_set(r, t);
-    return {said::as_it_was, std::move(r)};
+    return {left == memory::lost && t.makes ? said::done : said::as_it_was, std::move(r)};
 }
 
 ruled opened(const record_facts& found, const record_terms& t) {

@@ -33,7 +33,7 @@ inline constexpr std::int64_t init_pending = 0;
 /// The record of a node, or that it has none, as the client read it, and what that is worth to it.
 struct record_facts {
     bool exists = false;
-    bool made = false;  ///< This client has just written it so.
+    bool made = false;  ///< This client has just made it, or made it again.
     std::string epoch{};  ///< New whenever earlier votes of the node must not count any more.
     std::int64_t time_us = 0;   ///< The node's clock when it answered.
     std::int64_t since_us = 0;  ///< It remembers its leases from then on; 0: all.

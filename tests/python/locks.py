@@ -14,10 +14,11 @@ import sys
 import threading
 import time
 import unittest
+import unittest.mock
 from datetime import timedelta
 
 import redlock_quorum as redlock
-from redlock_quorum import _locks, _times, aio
+from redlock_quorum import _interrupts, _locks, _times, aio
 
 LONGEST_S = 60  # ends what hangs; judges no speed
 
@@ -44,6 +45,31 @@ class TwoClients(unittest.TestCase):
 
 
 class Locks(TwoClients):
+    def test_a_handle_that_is_let_go_of_releases(self):
+        lease = self.client.lock(self.id(), ttl=30).acquire()
+        handle = lease._taken()  # and a handler of a signal raises before the call
+        self.assertTrue(handle)
+        del handle
+        await_value(self, "held", lambda: self.client.inspect(self.id())["held"], False)
+
+    def test_a_call_that_begins_late_has_its_cancel(self):
+        order, begun = [], []
+
+        class Seen(_interrupts.Cancel):
+            def __del__(self):
+                order.append("freed")
+                super().__del__()
+
+        def interrupted(thread):
+            begun.append(thread)
+            raise KeyboardInterrupt
+        with unittest.mock.patch.object(_interrupts, "Cancel", Seen):
+            with unittest.mock.patch.object(threading.Thread, "start", interrupted):
+                self.assertRaises(KeyboardInterrupt, _interrupts.beside, lambda cancel: order.append("used"))
+            begun.pop().run()
+            gc.collect()
+        self.assertEqual(order, ["used", "freed"])
+
     def is_held(self, resource=None):
         return self.client.inspect(resource or self.id())["held"]
 

@@ -8,6 +8,7 @@ import os
 import pathlib
 import random
 import resource
+import sys
 import threading
 import time
 import unittest
@@ -276,6 +277,82 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
         await self.becomes("held", False)
         await self.becomes("waiting", 0)
         self.assertEqual(self.client.stats()["leases"], 0)
+
+    async def test_the_error_of_a_cancelled_task_keeps_no_lease(self):
+        task = asyncio.ensure_future(self.client.lock(self.id(), ttl=30).acquire())
+        await asyncio.sleep(0)
+        end = time.monotonic() + LONGEST_S
+        while self.client.stats()["leases"] == 0:
+            self.assertLess(time.monotonic(), end, "nothing is granted")
+            time.sleep(0.001)  # the loop has the grant and the cancellation in one turn
+        asyncio.get_running_loop().call_later(0, task.cancel)
+        try:
+            await task
+        except asyncio.CancelledError as error:
+            kept = error
+        await self.becomes("held", False)
+        self.assertIsNotNone(kept.__traceback__)
+
+    async def test_a_cancelled_adoption_releases_nothing(self):
+        lease = await self.client.lock(self.id(), ttl=30).acquire()
+        token = lease.token
+        lease.detach()
+        for is_over in (False, True):
+            task = asyncio.ensure_future(self.client.adopt(token))
+            await asyncio.sleep(0)
+            if is_over:
+                await_value(self, "calls", lambda: aio._threads._calls, 0)  # the loop has both in one turn
+                asyncio.get_running_loop().call_later(0, task.cancel)
+            else:
+                task.cancel()
+            await asyncio.wait((task,))
+            self.assertTrue(task.cancelled())
+            await self.await_value("calls", lambda: aio._threads._calls, 0)
+            del task
+            gc.collect()
+        self.assertTrue((await self.client.inspect(self.id()))["held"])
+        lease = await self.client.adopt(token)
+        self.assertEqual((lease.resource, lease.resources), ("", ()))
+        await lease.release()
+
+    async def test_a_cancelled_call_of_a_limiter_uses_nothing_up(self):
+        limiter = self.client.rate_limiter(self.id(), 20, 20)
+        for _ in range(20):
+            task = asyncio.ensure_future(limiter.acquire())
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait((task,))
+        await self.await_value("calls", lambda: aio._threads._calls, 0)
+        self.assertTrue(await limiter.try_acquire())  # some may have been over by then
+
+    async def test_a_call_without_a_thread_is_not_made_later(self):
+        threads, made = aio._Threads(), []
+        with unittest.mock.patch("threading.Thread.start", side_effect=RuntimeError):
+            self.assertRaises(RuntimeError, threads.start, lambda: made.append("first"))
+        threads.start(lambda: made.append("second"))
+        await self.await_value("calls", lambda: made, ["second"])
+
+    async def test_loops_of_several_threads(self):
+        async def begin():
+            return aio._calls_here()
+
+        def run(failed):
+            try:
+                for _ in range(100):
+                    asyncio.run(begin())
+            except RuntimeError as error:
+                failed.append(error)
+        failed, interval = [], sys.getswitchinterval()
+        sys.setswitchinterval(1e-5)
+        try:
+            threads = [threading.Thread(target=run, args=(failed,)) for _ in range(16)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            sys.setswitchinterval(interval)
+        self.assertEqual(failed, [])
 
     async def test_a_loss_is_awaited(self):
         lease = await self.client.lock(self.id(), ttl=0.3, renew=False).acquire()

@@ -172,6 +172,33 @@ TEST_CASE("a durable server that restarted has no vote until cluster time is kno
     CHECK(record_on(*other, 1)[run_id] == other->nodes[1].run_id());
 }
 
+TEST_CASE("older data wait until the other nodes were read, since one may tell of a change") {
+    world w(with_limit());
+    w.connected();
+    w.run_for(2s);
+    const auto later = latecomer(w, w.options);
+    later->nodes[2].crash(redis_model::data::kept);
+    later->latency[1] = 5ms;  // so node 2 is greeted first
+    const auto before = record_on(*later, 2);
+    bool is_announced = false;
+    SECTION("where it does, until these are enough") {
+        is_announced = true;
+        auto words = record_on(*later, 1);
+        words["announced"] = "next";
+        put_record(*later, 1, words);
+        later->set_mode(0, mode::refuses);
+    }
+    SECTION("where none does, no longer") {}
+    later->connected();
+    later->run_for(2s);
+    CHECK_FALSE(has_vote(*later, 2));
+    CHECK((record_on(*later, 2)[run_id] == before[run_id]) == is_announced);
+    later->set_mode(0, mode::up);
+    later->run_for(13s);
+    CHECK(has_vote(*later, 2));
+    CHECK(record_on(*later, 2)[run_id] == later->nodes[2].run_id());
+}
+
 TEST_CASE("a record that goes back on a living connection strikes the node") {
     world w(with_limit());
     w.connected();
@@ -488,7 +515,8 @@ TEST_CASE("nodes that no client saw for longer than a quarantine vote at once wh
     restart_after(w, time);
     const auto next = latecomer(w, w.options);
     if (is_one_empty) next->nodes[1].flush();
-    SECTION("where all answer") {
+    SECTION("where all answer, near or far") {
+        next->latency[1] = next->latency[2] = GENERATE(100us, 3000us);
         next->start();
         const auto e = next->granted("r");
         CHECK((e->outcome() == error_code{}) == (time == 1h));

@@ -204,7 +204,7 @@ private:
     void drop() override { ++drops; }
     std::uint64_t random_word() override { return 0; }
     const core::own_delay& own_delay() const noexcept override { return delay; }
-    core::record_terms record_terms() override { return record; }
+    core::record_terms record_terms(std::size_t) override { return record; }
     void on_greeted(std::size_t, const detail::greeting& told, time_point, time_point) override {
         greeted.push_back(told);
         if (on_greeting) on_greeting();

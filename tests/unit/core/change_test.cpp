@@ -258,44 +258,72 @@ TEST_CASE("of the list that the latest record names only nodes with a record cou
     CHECK(m.waits_for(a).empty());
 }
 
-TEST_CASE("a record that may lack steps of the change is none, until nobody has a better one") {
-    const auto read_old = [](membership& m, std::size_t node, list_facts f, time_point at) {
-        m.read(node, std::move(f), "epoch", at, at, true);
-    };
-    list_facts announced = member("S", 0);
-    announced.announced = "T";
-    SECTION("it is made again as the latest of the others have it") {
-        membership m = joint();
-        read_old(m, c, announced, start + 1s);
-        CHECK(m.of(c) == standing::empty);
-        read(m, a, closed_for("T", "2.x"), start + 2s);
+namespace {
+
+/// Its record may lack steps.
+void read_old(membership& m, std::size_t node, list_facts f, time_point at) {
+    m.read(node, std::move(f), "epoch", at, at, true);
+}
+list_facts announced() {
+    list_facts f = member("S", 0);
+    f.announced = "T";
+    return f;
+}
+
+}  // namespace
+
+TEST_CASE("a record that may lack steps of the change is made again by what the others know") {
+    membership m = joint();
+    read_old(m, c, announced(), start + 1s);
+    CHECK(m.of(c) == standing::empty);
+    read(m, a, closed_for("T", "2.x"), start + 2s);
+    CHECK(m.makeable().empty());
+    read(m, b, announced(), start + 2s);
+    CHECK(m.makeable() == nodes({c}));
+    CHECK(m.made(c)->accepted == "2.x");
+    SECTION("by those that were read since its latest loss") {
+        m.lost(c);
+        read_old(m, c, announced(), start + 3s);
         CHECK(m.makeable().empty());
-        read(m, b, announced, start + 2s);
+        read(m, a, closed_for("T", "2.x"), start + 3s);
+        read(m, b, announced(), start + 3s);
         CHECK(m.makeable() == nodes({c}));
-        CHECK(m.made(c)->accepted == "2.x");
     }
-    SECTION("a minority that has a better one is not enough") {
-        membership m = of_old();
-        read_old(m, a, announced, start + 1s);
-        read_old(m, b, closed_for("T", "1.x"), start + 1s);
-        read(m, c, member("S", 0), start + 2s);
-        read_old(m, a, announced, start + 2s);
-        read_old(m, b, closed_for("T", "1.x"), start + 2s);
-        CHECK(m.is_strict());
-        CHECK(m.makeable().empty());
-        m.presume_gone(b);
-        REQUIRE(m.makeable() == nodes({a}));
-        CHECK(m.made(a) == member("S", 0));
+    SECTION("and what its own says was so, too") {
+        m.read(c, closed_for("T", "3.x"), "epoch", start, start + 1s, true);
+        CHECK(m.made(c)->accepted == "3.x");
     }
-    SECTION("where all have an older one the latest of these stands") {
+}
+
+TEST_CASE("a minority with a better record is not enough, but for an operator's word") {
+    membership m = of_old();
+    read_old(m, a, announced(), start + 1s);
+    read_old(m, b, announced(), start + 1s);
+    CHECK(m.waits_for(a) == nodes({c}));
+    read(m, c, member("S", 0), start + 2s);
+    read_old(m, a, announced(), start + 2s);
+    read_old(m, b, announced(), start + 2s);
+    CHECK(m.is_strict());
+    CHECK(m.makeable().empty());
+    CHECK(m.waits_for(a) == nodes({b}));
+    m.presume_gone(b);
+    CHECK(m.makeable() == nodes({a}));
+    CHECK(m.made(a)->set == "S");
+}
+
+TEST_CASE("where no node of a list has a better record nobody knows more than these") {
+    list_facts promised = announced();
+    promised.promised = "4.z";
+    SECTION("the latest stands, for all at once") {
         membership m = joint();
-        list_facts promised = announced;
-        promised.promised = "4.z";
         read_old(m, a, promised, start + 1s);
         read_old(m, b, closed_for("T", "2.x"), start + 1s);
         read(m, d, joining(), start + 1s);
         CHECK(m.makeable().empty());
-        read_old(m, c, closed_for("T", "1.x"), start + 1s);
+        m.read(c, closed_for("T", "1.x"), "epoch", start + 1s, start + 2s, true);
+        CHECK(m.makeable().empty());  // a and b answered before c was seen so
+        read_old(m, a, promised, start + 2s);
+        read_old(m, b, closed_for("T", "2.x"), start + 2s);
         REQUIRE(m.makeable() == nodes({a, b, c}));
         CHECK(m.made(a)->accepted == "2.x");
         CHECK(m.made(a)->promised == "4.z");
@@ -303,16 +331,83 @@ TEST_CASE("a record that may lack steps of the change is none, until nobody has 
         m.lost(b);
         CHECK(m.makeable().empty());
     }
-    SECTION("so that of the only node of a list does") {
+    SECTION("without those that an operator gives up") {
+        membership m = of_old();
+        read_old(m, a, promised, start + 1s);
+        read_old(m, b, announced(), start + 1s);
+        CHECK(m.makeable().empty());
+        CHECK(m.waits_for(a) == nodes({c}));
+        m.presume_gone(c);
+        CHECK(m.makeable() == nodes({a, b}));
+    }
+    SECTION("nor of the only one") {
         membership m{node_lists(1), {"S", "S"}};
         read_old(m, a, closed_for("T", "1.x"), start + 1s);
-        CHECK(m.is_strict());
         CHECK(m.of(a) == standing::closed);
         CHECK(m.makeable().empty());
-        read_old(m, a, announced, start + 2s);
+        read_old(m, a, announced(), start + 2s);
         CHECK(m.makeable() == nodes({a}));
-        CHECK(m.made(a) == announced);
+        CHECK(m.made(a) == announced());
     }
+    SECTION("nor of a new list that stands") {
+        membership m = joint();
+        for (const std::size_t i : {a, b, d}) read_old(m, i, changed, start + 1s);
+        read(m, c, closed_for("T", "1.x"), start + 1s);
+        CHECK(m.makeable() == nodes({a, b, d}));
+        for (const std::size_t i : {a, b, d}) CHECK(m.made(i) == changed);
+    }
+}
+
+TEST_CASE("a record that may lack steps is turned where the others went on, and may turn others") {
+    membership m = of_old();
+    const list_facts given_up = member("S", 1, {{0, "S"}});
+    SECTION("a node that was closed in vain") {
+        read_old(m, c, closed_for("T", "1.x"), start + 1s);
+        CHECK(m.of(c) == standing::closed);
+        read(m, a, given_up, start + 2s);
+        read(m, b, given_up, start + 2s);
+        CHECK(m.of(c) == standing::behind);
+        CHECK(m.turn_of(c)->to.number == 1);
+    }
+    SECTION("another node missed what it says") {
+        read_old(m, a, member("S", 3, {{2, "U"}, {1, "S"}, {0, "Z"}}), start + 1s);
+        read(m, b, closed_for("T", "1.x", 1), start + 1s);
+        CHECK(m.of(b) == standing::behind);
+        CHECK(m.turn_of(b)->to.number == 3);
+    }
+    SECTION("a record of another set is what it is") {
+        membership of = joint();
+        read_old(of, d, member("T", 0), start + 1s);
+        CHECK(of.of(d) == standing::foreign);
+    }
+    SECTION("a joining node that knows of a later list of the same set") {
+        membership of = joint();
+        read(of, a, member("S", 2), start + 1s);
+        read(of, b, member("S", 2), start + 1s);
+        read_old(of, d, joining(3), start + 1s);
+        REQUIRE(of.makeable().contains(d));
+        CHECK(of.made(d)->is == change::joining);
+        CHECK(of.made(d)->number == 3);
+    }
+}
+
+TEST_CASE("a node that went on to the next list knows more than those with older data") {
+    membership m = joint();
+    const list_facts later = member("W", 2, {{1, "T"}, {0, "S"}});
+    read_old(m, a, changed, start + 1s);
+    read_old(m, b, changed, start + 1s);
+    read(m, c, changed, start + 1s);
+    read(m, d, later, start + 1s);
+    CHECK(m.makeable().empty());
+    CHECK(m.of(d) == standing::misfit);  // so no node grants anything by this list
+}
+
+TEST_CASE("nodes that are made again when they were read once more wait for no operator") {
+    membership m = of_old();
+    for (const std::size_t i : {a, b, c}) m.read(i, announced(), "epoch", start, start + 1s, true);
+    CHECK(m.makeable().empty());
+    CHECK(m.waits_for(a).empty());
+    CHECK(m.to_read() == nodes({a, b, c}));
 }
 
 TEST_CASE("an operator's word that a node is gone stands for its answer") {
