@@ -14,9 +14,9 @@
  * Included here: redlock/c_pending.h (acquires for event loops, and what ends a wait) and
  * redlock/c_nodes.h (what is held, and how the nodes are).
  *
- * Fork. In a child process a client that the parent made is closed: calls end at once with
- * REDLOCK_CLIENT_CLOSED, leases are not valid, and what frees an object frees its memory only. The
- * client and the leases of the parent are not touched. A child makes a client of its own.
+ * Fork. In a child process a client that the parent made is closed: calls to nodes end at once with
+ * REDLOCK_CLIENT_CLOSED, counters stay as they were, leases are not valid, and what frees an object
+ * frees its memory only. The parent's are not touched. A child makes a client of its own.
  *
  * Memory. Texts that a function hands out by a char** belong to the caller, which frees them with
  * redlock_text_free. A null pointer is taken by every function that frees; by the others it is

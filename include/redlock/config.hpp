@@ -83,10 +83,11 @@ REDLOCK_EXPORT result<client_options, config_error> parse_options(std::string_vi
 ///     `$HOME/.config/redlock/config.json`;
 ///  4. `/etc/redlock/config.json`.
 ///
-/// A variable that is empty counts as not set.
+/// REDLOCK_CONFIG or REDLOCK_NODES that is empty is an error.
 ///
 /// **Errors.** As `load_configuration`: a file that is there, and can't be read, is an error, and
-/// nothing after it is looked at. Where nothing is found the message names all four places.
+/// nothing after it is looked at; what a folder hides is not there. Where nothing is found the
+/// message names all four places.
 REDLOCK_EXPORT result<configuration, config_error> configuration_from_environment();
 /// As above, for a program that needs only the options of the client.
 REDLOCK_EXPORT result<client_options, config_error> options_from_environment();

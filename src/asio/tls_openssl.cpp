@@ -41,6 +41,16 @@ bool is_address(const std::string& host) {
     return !no_address;
 }
 
+// The certificate has to have that name. False where OpenSSL takes it for none: then it would
+// accept any. The scope of an address is no part of it.
+bool expect(const std::string& name, X509_VERIFY_PARAM* how) {
+    X509_VERIFY_PARAM_set_hostflags(how, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    if (name.empty()) return false;
+    const std::string address = name.substr(0, name.find('%'));
+    return (is_address(name) ? X509_VERIFY_PARAM_set1_ip_asc(how, address.c_str())
+                             : X509_VERIFY_PARAM_set1_host(how, name.c_str(), name.size())) == 1;
+}
+
 // In words alone: OpenSSL's numbers say nothing to the reader.
 std::string first_reason() {
     const auto error = ERR_peek_error();
@@ -155,6 +165,9 @@ context_ptr tls_setup::make_context() {
     SSL_CTX_set_app_data(to, this);
     // OpenSSL would ask for a passphrase on the terminal.
     SSL_CTX_set_default_passwd_cb(to, [](char*, int, int, void*) { return -1; });
+    if (with_.verify && !expect(name_, SSL_CTX_get0_param(to))) {
+        reject("server_name", name_, "name the server as its certificate does");
+    }
     load(to, with_);
     return made;
 }
@@ -215,17 +228,7 @@ connection_ptr tls_setup::connect() {
     connection_ptr made(SSL_new(context_.get()));
     if (!made) throw std::bad_alloc();
     SSL_set_connect_state(made.get());
-    const bool is_by_address = is_address(name_);
-    if (!is_by_address) SSL_set_tlsext_host_name(made.get(), name_.c_str());
-    if (with_.verify) {
-        X509_VERIFY_PARAM* const how = SSL_get0_param(made.get());
-        X509_VERIFY_PARAM_set_hostflags(how, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-        if (is_by_address) {
-            X509_VERIFY_PARAM_set1_ip_asc(how, name_.c_str());
-        } else {
-            X509_VERIFY_PARAM_set1_host(how, name_.c_str(), name_.size());
-        }
-    }
+    if (!is_address(name_)) SSL_set_tlsext_host_name(made.get(), name_.c_str());
     if (last_) SSL_set_session(made.get(), last_.get());
     return made;
 }

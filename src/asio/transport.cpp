@@ -146,13 +146,18 @@ void asio_transport::open() {
 }
 
 void asio_transport::resolve() {
-    resolver_.async_resolve(
-        node_->host, std::to_string(node_->port),
-        step([this](error_code ec, const asio::ip::tcp::resolver::results_type& found) {
-            if (ec) return tell_down(ec);
-            for (const auto& entry : found) endpoints_.emplace_back(entry.endpoint());
-            connect_next();
-        }));
+    using found_addresses = asio::ip::tcp::resolver::results_type;
+    auto on_end = step([this](error_code ec, const found_addresses& found) {
+        if (ec) return tell_down(ec);
+        for (const auto& entry : found) endpoints_.emplace_back(entry.endpoint());
+        connect_next();
+    });
+    // The first one of a context begins a thread, which the machine may not have.
+    try {
+        resolver_.async_resolve(node_->host, std::to_string(node_->port), std::move(on_end));
+    } catch (const boost::system::system_error& e) {
+        fail(e.code());
+    }
 }
 
 void asio_transport::connect_next() {

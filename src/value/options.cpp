@@ -151,6 +151,10 @@ void check_tls(const node_options& node, const std::string& where, findings& out
         out.error(where + (node.tls->cert_file.empty() ? "/tls/cert_file" : "/tls/key_file"),
                   "is missing; a client certificate and its key go together");
     }
+    const std::string& name = node.tls->server_name;
+    if (std::any_of(name.begin(), name.end(), is_control)) {
+        out.error(where + "/tls/server_name", "must have no control characters");
+    }
     if (!node.tls->verify) {
         out.warning(where + "/tls/verify",
                     "is false, so any server may pass for this node, and reads its password; for "

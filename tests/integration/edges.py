@@ -45,6 +45,15 @@ class Edges(OnNodes):
         self.expect(0, *job)
         self.expect(120, *job)
 
+    @unittest.skipIf(HAS_SANITIZER or os.geteuid() != 0, "needs root, and no sanitizer's threads")
+    def test_a_machine_without_threads_looks_up_no_name(self):
+        # Of this user there is one thread. Names are looked up in another.
+        alone = ("setpriv", "--reuid=54322", "--clear-groups", "prlimit", "--nproc=1", TOOL)
+        failed = subprocess.run([*alone, "inspect", self.resource, "--node", f"localhost:{self.nobody}"],
+                                capture_output=True, text=True, timeout=LONGEST_S, check=False)
+        self.assertEqual(failed.returncode, 121, failed.stderr)
+        self.assertIn("Resource temporarily unavailable", failed.stderr)
+
     def test_output_that_is_read_slowly_is_whole(self):
         whole = self.expect(0, "help", "--man")
         reads, writes = os.pipe()

@@ -11,8 +11,8 @@
 namespace redlock::testing {
 
 /// Two roots, "ca" and "other", and certificates by the first, each as NAME.pem and NAME.key in a
-/// folder that is removed with the object: "good" for localhost and 127.0.0.1, "misnamed" for another
-/// host, "client" for a client; "unrelated" is by the other root.
+/// folder that is removed with the object: "good" for localhost, 127.0.0.1 and fe80::1, "misnamed" for
+/// another host, "client" for a client; "unrelated" is by the other root.
 class certificates {
 public:
     certificates() {
@@ -23,7 +23,7 @@ public:
             run("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=" +
                 std::string(root) + " -keyout " + key(root) + " -out " + file(root));
         }
-        make("good", "ca", "DNS:localhost,IP:127.0.0.1");
+        make("good", "ca", "DNS:localhost,IP:127.0.0.1,IP:fe80::1");
         make("misnamed", "ca", "DNS:elsewhere.example");
         make("client", "ca", "DNS:client");
         make("unrelated", "other", "DNS:localhost,IP:127.0.0.1");

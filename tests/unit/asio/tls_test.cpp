@@ -167,6 +167,13 @@ TEST_CASE("a certificate counts only with root, name and time", "[tls]") {
         node.host = "127.0.0.2";
         expected = tls_errc::wrong_name;
     }
+    SECTION("an address with its scope, of which certificates know nothing") {
+        node.host = "fe80::1%lo";
+    }
+    SECTION("another address with a scope") {
+        node.host = "fe80::2%lo";
+        expected = tls_errc::wrong_name;
+    }
     SECTION("another name") {
         certificate = "misnamed";
         expected = tls_errc::wrong_name;

@@ -176,6 +176,9 @@ TEST_CASE("credentials, TLS and names") {
     o.nodes[0].tls->key_file = "k";
     CHECK(errors(o) == set{"/nodes/0/tls/cert_file"});
     o.nodes[0].tls.emplace();
+    o.nodes[0].tls->server_name = std::string("a\0b", 3);
+    CHECK(errors(o) == set{"/nodes/0/tls/server_name"});
+    o.nodes[0].tls.emplace();
     o.nodes[0].unix_socket = "/s";
     CHECK(errors(o) == set{"/nodes/0/tls"});
     o = good();
