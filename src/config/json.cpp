@@ -75,12 +75,20 @@ public:
     json take() { return std::move(root_); }
 
     bool null() override { return put({}); }
-    bool boolean(bool value) override { return put({.kind = json_kind::boolean, .truth = value}); }
+    bool boolean(bool value) override {
+        json v;
+        v.kind = json_kind::boolean;
+        v.truth = value;
+        return put(std::move(v));
+    }
     bool number_integer(number_integer_t value) override { return put_number(double(value)); }
     bool number_unsigned(number_unsigned_t value) override { return put_number(double(value)); }
     bool number_float(number_float_t value, const string_t&) override { return put_number(value); }
     bool string(string_t& value) override {
-        return put({.kind = json_kind::string, .text = std::move(value)});
+        json v;
+        v.kind = json_kind::string;
+        v.text = std::move(value);
+        return put(std::move(v));
     }
     bool binary(binary_t&) override { return false; }  // no JSON text has any
 
@@ -116,9 +124,11 @@ private:
     std::string pointer() const {
         std::string out;
         for (const level& l : levels_) {
-            out = l.value->kind == json_kind::object
-                      ? step(out, l.name)
-                      : step(out, std::max<std::size_t>(l.value->items.size(), 1) - 1);
+            if (l.value->kind == json_kind::object) {
+                out = step(out, l.name);
+            } else {
+                out = step(out, l.value->items.empty() ? 0 : l.value->items.size() - 1);
+            }
         }
         return out;
     }
@@ -148,15 +158,23 @@ private:
         return true;
     }
 
-    bool put_number(double value) { return put({.kind = json_kind::number, .number = value}); }
+    bool put_number(double value) {
+        json v;
+        v.kind = json_kind::number;
+        v.number = value;
+        return put(std::move(v));
+    }
 
     bool open(json_kind kind) {
         if (levels_.size() == max_depth || ++values_ > max_values) {
             out_->error("", "is nested too deep, or has too many values");
             return false;
         }
+        json v;
+        v.kind = kind;
+        json* where = place(std::move(v));
         // The pointers of the levels stay good: only the innermost value grows.
-        levels_.push_back({place({.kind = kind}), {}});
+        levels_.push_back({where, {}});
         return true;
     }
 

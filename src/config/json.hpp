@@ -44,9 +44,9 @@ struct json {
     json_kind kind = json_kind::null;
     bool truth = false;
     double number = 0;
-    std::string text{};
-    std::vector<json> items{};
-    std::vector<json_member> members{};  // each name once, in their order
+    std::string text;
+    std::vector<json> items;
+    std::vector<json_member> members;  // each name once, in their order
 
     const json* find(std::string_view name) const;
 };
