@@ -139,9 +139,19 @@ bool adopt_operation::write_again(std::size_t, std::uint32_t, wire::request& out
     return true;
 }
 
+// Of a node that the quorum did not need.
+void adopt_operation::learn_late(std::size_t node, const wire::compare_answer& answer,
+                                 time_point now) {
+    held_lease* const lease = is_held() ? adopted_->held_as : nullptr;
+    if (lease == nullptr || lease->is_over()) return;
+    if (answer.choice == core::choice::yes) lease->keys().note_holder(node);
+    if (!answer.is_revoked) return;
+    lease->renewal_failed(errc::not_held, "it was released by its token", count_->sent(), now, 0);
+}
+
 void adopt_operation::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                                time_point now) {
-    if (over_) return;
+    if (over_) return learn_late(node, wire::read_extension(reply), now);
     const judgement j = client().tracker.judge(node, count_->sent(), wire::read_signs(reply), now);
     const wire::compare_answer answer = wire::read_extension(reply);
     wire::failure why = answer.why;

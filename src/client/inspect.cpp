@@ -279,6 +279,9 @@ void list_operation::read(std::size_t node, std::uint32_t question, const resp::
 
 void list_operation::read_page(std::size_t node, const wire::scanned& found, time_point now) {
     page& at = pages_[node];
+    // A server goes on with each step, and comes to an end.
+    const bool stands_still = found.cursor != "0" && found.cursor == at.cursor;
+    if (stands_still || ++at.steps > most) return ask_another(now);
     at.cursor = found.cursor;
     at.keys.clear();
     for (std::size_t i = 0; i < found.keys.size(); ++i) {

@@ -78,13 +78,14 @@ public:
     explicit list_operation(list_query what) : what_(std::move(what)) {}
 
 private:
-    /// More are not kept, and the operation fails.
+    /// More names are not kept, and the operation fails. A node that needs more steps is none.
     static constexpr std::size_t most = 1'000'000;
 
     enum question : std::uint32_t { ask_for_page, ask_for_forms };
 
     /// What a node named last, and where it goes on.
     struct page {
+        std::size_t steps = 0;
         std::string cursor = "0";
         std::vector<std::string> keys{};
     };

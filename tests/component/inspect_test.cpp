@@ -4,6 +4,7 @@
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
 
+#include <optional>
 #include <string>
 
 using namespace redlock;
@@ -55,6 +56,19 @@ TEST_CASE("an inspection tells what each node said, or why it did not") {
     CHECK(n[5].state == key_state::free);
     CHECK_FALSE(seen->state.held);
     CHECK_FALSE(seen->state.decided);
+}
+
+TEST_CASE("a list does not go on with a server that does not") {
+    world w;
+    w.connected();
+    w.nodes[0].instead = [](const fakes::command& c) {
+        return c.front() == "SCAN" ? std::optional<std::string>("*2\r\n$1\r\n7\r\n*0\r\n") : std::nullopt;
+    };
+    const auto seen = w.list();
+    w.run_for(1s);
+    REQUIRE(seen->is_over());
+    CHECK(seen->outcome() == error_code{});
+    CHECK(w.nodes[0].count("SCAN") == 2);
 }
 
 TEST_CASE("an inspection without a resource, and one that is cancelled, say so once") {

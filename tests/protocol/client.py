@@ -44,8 +44,10 @@ class Node:
         info = dict(line.split(":", 1) for part in ("server", "replication")
                     for line in self.direct.ask("INFO", part).splitlines() if ":" in line)
         self.run_id, self.role = info["run_id"], info["role"]
+        began = now_us()
         self.time_at_look, text = self.direct.ask("EVALSHA", SHA1["record"], 1, prefix + "redlock:node")
         self.looked_at = now_us()
+        self.error = self.looked_at - began
         self.record = self.read(text) if text is not None else None
         self.other_set = self.record is not None and self.record["set"] != set_word
         self.is_known = self.record is not None and (
@@ -58,7 +60,8 @@ class Node:
         """The words of a record; those that are missing as they are in most."""
         epoch, *words = text.split(" ")
         record = {"epoch": epoch, "number": 0, "became": 0} | dict(word.split("=", 1) for word in words)
-        for name in ("since", "cluster_since", "quarantine", "ttl_max", "number", "became", "became_cluster"):
+        for name in ("since", "cluster_since", "quarantine", "ttl_max", "number", "became", "became_cluster",
+                     "offset", "error", "seen", "highest"):
             if name in record:
                 record[name] = int(record[name])
         return record
@@ -119,10 +122,22 @@ class Guest:
                                  self.median() - when_in_cluster >= wait_us)
         is_old = (is_past(record["since"], record.get("cluster_since")) and
                   is_past(record["became"], record.get("became_cluster")))
-        return is_old and abs(node.time_us() - self.median()) <= self.allowance_us()
+        ahead = node.time_us() - self.median()
+        return is_old and self.has_kept_time(node, ahead) and abs(ahead) <= self.allowance_us()
+
+    def has_kept_time(self, node, ahead):
+        record = node.record
+        if "offset" not in record:
+            return True
+        age = node.time_us() - record["seen"]
+        error = record["error"] + sum(other.error for other in self.nodes) + DRIFT_MIN_MS * 1000 + age * DRIFT_FACTOR
+        return age >= 0 and abs(ahead - record["offset"]) <= error
 
     def next_fence(self, resource):
         fence = max(self.last_fence + 1, self.seen.get(resource, 0) + 1, self.median())
+        highest = max(node.record.get("highest", 0) for node in self.known())
+        if highest > self.median():
+            fence = max(fence, highest + 5_000_001)
         if abs(fence - self.median()) > self.allowance_us():
             raise Refused("the fence is too far from the nodes' times")
         self.last_fence = fence
@@ -186,7 +201,7 @@ class Lease:
         self.guest.look()
         for _ in range(2):
             fence = self.guest.next_fence(self.resource)
-            sent, answers = self.guest.round(self.resource, "extend", self.value, ttl_ms, fence)
+            sent, answers = self.guest.round(self.resource, "hold", self.value, ttl_ms, fence)
             if answers.count(1) >= self.guest.quorum and self.is_valid():
                 self.ends_us = now_us() + self.guest.validity(ttl_ms, sent) * 1000
                 return True

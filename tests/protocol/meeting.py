@@ -60,6 +60,32 @@ class Meeting(unittest.TestCase):
             self.guest(PORTS[:1]).acquire(self.id())
         self.assertIn("another set", str(caught.exception))
 
+    def test_after_clocks_that_went_back_no_fence_is_lower(self):
+        guest = self.guest()
+        guest.look()
+        for node in guest.nodes:
+            node.record["highest"] = guest.median() + 2_000_000
+        self.assertGreater(guest.next_fence(self.id()), guest.nodes[0].record["highest"] + 5_000_000)
+        guest.nodes[0].record["highest"] = guest.median() + 120_000_000
+        self.assertRaises(Refused, guest.acquire, self.id())
+
+    def test_a_node_whose_clock_stepped_has_no_vote(self):
+        guest = self.guest()
+        guest.look()
+        self.assertTrue(all(map(guest.has_vote, guest.nodes)))
+        guest.nodes[1].record["offset"] += 900_000
+        self.assertFalse(guest.has_vote(guest.nodes[1]))
+        guest.nodes[2].record["seen"] += 60_000_000
+        self.assertFalse(guest.has_vote(guest.nodes[2]))
+
+    def test_a_fence_lives_as_long_as_its_lease(self):
+        lease = self.guest().acquire(self.id())
+        self.assertTrue(lease.extend(50_000))
+        for node in lease.guest.nodes:
+            key_ms, fence_ms = (node.direct.ask("PTTL", name) for name in (self.id(), f"{{{self.id()}}}:fence"))
+            self.assertGreaterEqual(fence_ms, key_ms)
+        lease.release()
+
     def test_a_plain_client_excludes_and_is_excluded(self):
         plain = self.guest(kind=Plain)
         with self.client.lock(self.id()):

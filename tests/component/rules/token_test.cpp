@@ -181,6 +181,27 @@ TEST_CASE("one node that knows of the release ends the lease") {
     CHECK(lost->lost_for == loss::taken);
 }
 
+TEST_CASE("one node that knows of the release ends an adopted lease, however late it answers") {
+    world w(fenced_options_for(3));
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 30s});
+    client_state way;
+    auto& on = w.nodes[2];
+    on.remove("r");
+    on.execute(way, {"ZADD", std::string(std::string_view(wire::revoked_of("", "r"))),
+                     std::to_string(on.wall.ms(w.now) + 60'000),
+                     state_of(e->held)->proof.value.c_str()},
+               w.now);
+    w.latency[2] = 20ms;
+    const auto other = w.adopted(e->held.token(), {.ttl = 30s});
+    REQUIRE(other->held);
+    const auto lost = w.lost(other->held);
+    e->held.detach();
+    w.run_for(100ms);
+    REQUIRE(lost->is_over());
+    CHECK(lost->lost_for == loss::taken);
+}
+
 TEST_CASE("a note that has run out hinders nobody") {
     world w(fenced_options_for(3, 5s));
     w.connected();

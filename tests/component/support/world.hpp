@@ -143,6 +143,12 @@ struct recorded_inspect final : recorded<detail::inspect_operation> {
         to().state = std::move(state);
     }
 };
+struct recorded_list final : recorded<detail::list_operation> {
+    using recorded::recorded;
+    void complete(error_code outcome, std::vector<std::string>) override {
+        to().outcomes.push_back(outcome);
+    }
+};
 struct recorded_watch final : recorded<detail::watch_operation> {
     using recorded::recorded;
     void complete(error_code outcome, resource_state state) override {
@@ -304,6 +310,7 @@ public:
     ending_ptr inspect(std::string resource) {
         return begin<recorded_inspect>(std::move(resource));
     }
+    ending_ptr list(list_query what = {}) { return begin<recorded_list>(std::move(what)); }
     ending_ptr watch(std::string resource, resource_state last = {}) {
         return begin<recorded_watch>(std::move(resource), std::move(last));
     }
