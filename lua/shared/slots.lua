@@ -19,7 +19,7 @@ end
 -- What somebody names besides.
 local function add_term(terms, k)
     local number, period, revision = parts_of(k)
-    if not number or number > 1000 then -- more than there may be, and a large map of them
+    if not number or number < 1 or number > 1000 then -- of more the map would be large
         return
     end
     terms.longest = math.max(terms.longest, period)

@@ -131,21 +131,29 @@ class Client(Kinds[Lock, Semaphore, Election]):
         """The lease of all of them; what locks are made of."""
         lease = Lease(self, resources.names)
         out = byref(lease._handle)
-        if _interrupts.is_needed(options.wait_ms):
-            begin = library.begin_acquire if resources.is_one else library.begin_acquire_all
-            number = _interrupts.waiting_call(
-                lambda pending: int(begin(self._handle, *resources.arguments, byref(options),
-                                          byref(pending))), out)
-        else:
-            function = library.acquire if resources.is_one else library.acquire_all
-            number = function(self._handle, *resources.arguments, byref(options), out)
-        check(number, self.process)
-        return lease._granted()
+        try:
+            if _interrupts.is_needed(options.wait_ms):
+                begin = library.begin_acquire if resources.is_one else library.begin_acquire_all
+                number = _interrupts.waiting_call(
+                    lambda pending: int(begin(self._handle, *resources.arguments, byref(options),
+                                              byref(pending))), out)
+            else:
+                function = library.acquire if resources.is_one else library.acquire_all
+                number = function(self._handle, *resources.arguments, byref(options), out)
+            check(number, self.process)
+            return lease._granted()
+        except BaseException:
+            del lease, out  # which else live as long as the exception
+            raise
 
     def adopt(self, token: str, *, ttl: Optional[Seconds] = None, renew: bool = True,
               max_hold: Optional[Seconds] = None) -> Lease:
         """Takes over a lease that another process acquired, by its `Lease.token`."""
+        return self._adopt(token, ttl, renew, max_hold)._adopted()
+
+    def _adopt(self, token: str, ttl: Optional[Seconds], renew: bool, max_hold: Optional[Seconds]) -> Lease:
         lease = Lease(self, ())
+        lease._handle.is_only_ours = False
         options = options_of(ttl, max_hold=max_hold, renew=renew)
         check(library.adopt(self._handle, as_bytes("token", token), byref(options),
                             byref(lease._handle)), self.process)

@@ -34,6 +34,7 @@ def waiting_call(begin: Callable[[c_void_p], int], out: Any) -> int:
         over, pending.value = pending.value, None
         return int(library.pending_take(over, out))
     finally:
+        del out  # an exception has this frame
         if pending.value:
             library.pending_cancel(pending)
 

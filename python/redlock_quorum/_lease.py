@@ -50,9 +50,11 @@ class _Handle(c_void_p):
     """Of a lease, which is released when nobody has its handle any more. So a handler of a signal may raise
     wherever the handle is: what lets go of it does so in the instruction before the call."""
 
-    def __del__(self, free: Any = library.lease_free) -> None:
+    is_only_ours = True  # else the lease goes on without it
+
+    def __del__(self, free: Any = library.lease_free, detach: Any = library.lease_detach) -> None:
         if self.value:
-            free(self.value)
+            (free if self.is_only_ours else detach)(self.value)
 
 
 class Lease(Single):
@@ -71,7 +73,7 @@ class Lease(Single):
         # it does not have may hold them.
         self._gate = threading.Lock()
         self._long = threading.Lock()
-        self._detached: Optional[int] = None
+        self._detached: Optional[_Handle] = None
         self._waiters = 0
         self._was_lost = False
         self._fence = 0
@@ -79,6 +81,11 @@ class Lease(Single):
 
     def _granted(self) -> "Lease":
         self._fence = library.lease_fence(self._handle)
+        return self
+
+    def _adopted(self) -> "Lease":
+        """The caller has it now. Until then the process that it was taken over from may go on with it."""
+        self._handle.is_only_ours = True
         return self
 
     def __bool__(self) -> bool:
@@ -140,13 +147,11 @@ class Lease(Single):
         """Prolongs it, and lets renewal go on with this ttl."""
         ttl_ms = milliseconds("ttl", ttl)
         self._refuse_child()
-        with self._long:
-            try:
+        try:
+            with self._long:
                 check(library.extend(self._living(), ttl_ms), self._client.process)
-            finally:
-                detached, self._detached = self._detached, None
-                if detached:
-                    library.lease_detach(detached)
+        finally:
+            self._let_go()
 
     def release(self) -> None:
         """Releases it, and waits until a quorum of nodes has answered. The lease is over with this
@@ -160,15 +165,17 @@ class Lease(Single):
         if self._is_foreign():
             return
         handle = self._taken()
-        if not handle:
-            return
-        if self._long.acquire(blocking=False):
-            detached, handle.value = handle.value, None
-            library.lease_detach(detached)
+        handle.is_only_ours = False
+        if handle:
+            self._detached = handle
+        del handle
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Of what was detached, unless a call of another thread uses it: that one comes here after it."""
+        while self._detached is not None and self._long.acquire(blocking=False):
+            self._detached = None
             self._long.release()
-        else:
-            # At the end of the extension that another thread is inside of.
-            self._detached, handle.value = handle.value, None
 
     def _is_over(self) -> bool:
         return not self._handle
@@ -201,12 +208,19 @@ class Lease(Single):
 
     def _release(self) -> int:
         self._refuse_child()
-        with self._long:
-            handle = self._taken()
-            if not handle:
-                raise NotHeld("the lease was released")
-            released, handle.value = handle.value, None
-            number: int = library.release(released)
+        handle = None
+        try:
+            with self._long:
+                handle = self._taken()
+                if not handle:
+                    raise NotHeld("the lease was released")
+                released, handle.value = handle.value, None
+                number: int = library.release(released)
+        except BaseException:
+            del handle  # which else lives as long as the exception
+            raise
+        finally:
+            self._let_go()
         if number in (LOST, CLIENT_CLOSED):
             self._was_lost = True
         return number

@@ -88,17 +88,15 @@ def _begin_again() -> None:
 os.register_at_fork(after_in_child=_begin_again)
 
 
-async def _in_thread(call: Callable[[], Any], late: Callable[[Any], None] = lambda result: None) -> Any:
+async def _in_thread(call: Callable[[], Any]) -> Any:
     """A call that is short, and goes on to its end where the task is cancelled meanwhile: then nothing
-    reports how it ended, and `late` gets its result."""
+    reports how it ended."""
     loop = asyncio.get_running_loop()
     outcome: "asyncio.Future[Tuple[Any, Optional[BaseException]]]" = loop.create_future()
 
     def arrive(result: Any, error: Optional[BaseException]) -> None:
         if not outcome.done():
             outcome.set_result((result, error))
-        elif error is None:
-            late(result)
 
     def run() -> None:
         result, raised = None, None
@@ -108,18 +106,11 @@ async def _in_thread(call: Callable[[], Any], late: Callable[[Any], None] = lamb
             raised = error
         try:
             loop.call_soon_threadsafe(arrive, result, raised)
-        except RuntimeError:  # the loop was closed
-            if raised is None:
-                late(result)
+        except RuntimeError:
+            pass  # the loop was closed
 
     _threads.start(run)
-    try:
-        result, error = await outcome
-    except BaseException:
-        # It may have arrived in the turn in which the task was cancelled.
-        if outcome.done() and not outcome.cancelled() and outcome.result()[1] is None:
-            late(outcome.result()[0])
-        raise
+    result, error = await outcome
     try:
         if error is not None:
             raise error
@@ -603,9 +594,8 @@ class Client(Kinds[Lock, Lock, Election]):
     async def adopt(self, token: str, *, ttl: Optional[Seconds] = None, renew: bool = True,
                     max_hold: Optional[Seconds] = None) -> Lease:
         """Takes over a lease that another process acquired, by its `Lease.token`."""
-        return Lease(await _in_thread(
-            lambda: self._sync.adopt(token, ttl=ttl, renew=renew, max_hold=max_hold),
-            _lease.Lease.detach))  # the one that had it may have it still
+        lease: _lease.Lease = await _in_thread(lambda: self._sync._adopt(token, ttl, renew, max_hold))
+        return Lease(lease._adopted())
 
     async def inspect(self, resource: str) -> Dict[str, Any]:
         """Its holder, as `redlock inspect --json` shows it."""

@@ -575,7 +575,7 @@ TEST_CASE("of the numbers that were set with one period the last one alone is ke
 TEST_CASE("a number of slots beyond the largest that there may be is none", "[scripts]") {
     slot_node n;
     const std::string until = text(-(n.clock_us / 1000 + 60'000));
-    for (const char* sign : {"k:1001@99", "k:40000000@100"}) n.command({"ZADD", "K:S", until, sign});
+    for (const char* sign : {"k:1001@99", "k:40000000@100", "k:0@101", "k:0"}) n.command({"ZADD", "K:S", until, sign});
     CHECK(n.take(0, 3, ours, ++n.clock_us) == "1");
     n.take(0, 3, theirs, ++n.clock_us);
     REQUIRE(n.was_refused());

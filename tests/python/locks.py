@@ -18,7 +18,7 @@ import unittest.mock
 from datetime import timedelta
 
 import redlock_quorum as redlock
-from redlock_quorum import _interrupts, _locks, _times, aio
+from redlock_quorum import _client, _interrupts, _locks, _times, aio
 
 LONGEST_S = 60  # ends what hangs; judges no speed
 
@@ -51,6 +51,33 @@ class Locks(TwoClients):
         self.assertTrue(handle)
         del handle
         await_value(self, "held", lambda: self.client.inspect(self.id())["held"], False)
+
+    def test_an_adoption_that_is_interrupted_releases_nothing(self):
+        lease = self.client.lock(self.id(), ttl=30).acquire()
+        other = self.client._adopt(lease.token, 30, True, None)
+        self.assertTrue(other.valid)
+        del other  # a handler of a signal raised before the caller had it
+        await_value(self, "leases", lambda: self.client.stats()["leases"], 1)
+        self.assertTrue(lease.valid)
+        lease.release()
+
+    def test_the_error_of_an_interrupted_acquire_keeps_no_lease(self):
+        with unittest.mock.patch.object(_client, "check", side_effect=KeyboardInterrupt):
+            try:
+                self.client.lock(self.id(), ttl=30).acquire()
+            except KeyboardInterrupt as error:
+                kept = error
+        await_value(self, "held", lambda: self.client.inspect(self.id())["held"], False)
+        self.assertIsNotNone(kept.__traceback__)
+
+    def test_what_is_detached_beside_an_extension_ends_after_it(self):
+        lease = self.client.lock(self.id(), ttl=30).acquire()
+        with lease._long:  # as another thread that extends it
+            lease.detach()
+            self.assertEqual(self.client.stats()["leases"], 1)
+        self.assertRaises(redlock.NotHeld, lease.extend, 30)
+        await_value(self, "leases", lambda: self.client.stats()["leases"], 0)
+        self.assertTrue(self.client.inspect(self.id())["held"])
 
     def test_a_call_that_begins_late_has_its_cancel(self):
         order, begun = [], []
