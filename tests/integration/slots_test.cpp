@@ -234,7 +234,13 @@ TEST_CASE("a lease of several slots has them all, until it gives them all back",
     slots.insert(other.value().slots().begin(), other.value().slots().end());
     CHECK(slots.size() == 4);
     CHECK(b.acquire("r", several(2)).error() == errc::contended);
-    CHECK(eventually([&] { return nodes.ask(0).keys("r#?").size() == 4; }));
+    // Two quorums share a node. On the others one may have come too late.
+    CHECK(eventually([&] {
+        for (std::size_t i = 0; i < 3; ++i) {
+            if (nodes.ask(i).keys("r#?").size() == 4) return true;
+        }
+        return false;
+    }));
     // Another process has the whole lease by its token.
     const std::string token = two.value().token();
     two.value().detach();
