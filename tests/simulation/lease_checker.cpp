@@ -163,6 +163,10 @@ void lease_checker::allowed(const holder& by, std::uint16_t cost) {
         return by.name() + " may call, and within a period calls of " + std::to_string(sum) +
                " were allowed";
     });
+    // What the nodes granted may have been deleted before the answers came.
+    const bool may_be_gone =
+        keys_deleted_at_ && when_->now() - *keys_deleted_at_ <= plan_->longest_node_timeout();
+    if (may_be_gone) return;
     calls_.emplace(by.true_time(by.local_now() + plan_->period), cost);
 }
 

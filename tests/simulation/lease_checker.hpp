@@ -102,7 +102,7 @@ public:
     /// then on they and the next holder may believe to hold it, until the former ask a node. Then a
     /// quorum of nodes has taken it from these.
     void begins_revocation(const std::string& resource, const std::set<std::string>& from);
-    void revoked(const std::set<std::string>& from);
+    void revoked(const std::string& resource, const std::set<std::string>& from);
     /// Keys were deleted by hand. `lost` tells for a key and an owner value which servers, as bits,
     /// do not have it, or can't say so. From then on the holders of leases that a quorum of servers
     /// lost, and the next holders, may believe to hold them, until the former ask the nodes.

@@ -139,7 +139,8 @@ bool lease_checker::was_taken_from(const std::string& owner_value) const {
     return !taken_from_.empty() && taken_from_.contains(wire::abbreviate_owner(owner_value));
 }
 
-void lease_checker::revoked(const std::set<std::string>& from) {
+void lease_checker::revoked(const std::string& resource, const std::set<std::string>& from) {
+    begins_revocation(resource, from);  // one may have been granted since it was looked at
     for (auto& [value, parted] : partings_) {
         const bool is_meant = from.contains(wire::abbreviate_owner(value));
         if (is_meant && !parted.done) parted.done = when_->now();

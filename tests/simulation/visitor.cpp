@@ -208,7 +208,9 @@ void visitor::on_revoked(error_code outcome, const revocation& done) {
         return "took it from " + std::to_string(done.revoked.size()) +
                (outcome ? ": " + outcome.message() : "");
     });
-    if (!outcome) in_->around().judge.revoked({done.revoked.begin(), done.revoked.end()});
+    if (!outcome) {
+        in_->around().judge.revoked(resource_name(resource_), {done.revoked.begin(), done.revoked.end()});
+    }
     in_->leave();
 }
 
