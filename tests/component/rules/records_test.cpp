@@ -514,6 +514,12 @@ TEST_CASE("nodes that no client saw for longer than a quarantine vote at once wh
     const duration time = GENERATE(duration(20s), duration(1h));
     restart_after(w, time);
     const auto next = latecomer(w, w.options);
+    // The client draws what the one before it drew.
+    for (std::size_t i = 0; i < 3; ++i) {
+        auto words = record_on(*next, i);
+        words[epoch] = std::string(22, 'x');
+        put_record(*next, i, words);
+    }
     if (is_one_empty) next->nodes[1].flush();
     SECTION("where all answer, near or far") {
         next->latency[1] = next->latency[2] = GENERATE(100us, 3000us);

@@ -48,6 +48,17 @@ ending_ptr released(world& w, lease held) {
     return e;
 }
 
+/// As another program does by the lease's token, whose requests reach this node alone.
+void note_released(world& w, std::size_t node, const lease& held) {
+    client_state way;
+    auto& on = w.nodes[node];
+    on.remove("r");
+    on.execute(way, {"ZADD", std::string(std::string_view(wire::revoked_of("", "r"))),
+                     std::to_string(on.wall.ms(w.now) + 60'000),
+                     state_of(held)->proof.value.c_str()},
+               w.now);
+}
+
 /// The token as it would be where the acquirer's cluster time was `behind` that of this client.
 std::string token_of_slow_clocks(const std::string& token, std::chrono::microseconds behind) {
     auto known = wire::read_token(token).value();
@@ -169,13 +180,7 @@ TEST_CASE("one node that knows of the release ends the lease") {
     w.connected();
     const auto e = w.granted("r", {.ttl = 3s});
     const auto lost = w.lost(e->held);
-    client_state way;
-    auto& on = w.nodes[0];
-    on.remove("r");
-    on.execute(way, {"ZADD", std::string(std::string_view(wire::revoked_of("", "r"))),
-                     std::to_string(on.wall.ms(w.now) + 60'000),
-                     state_of(e->held)->proof.value.c_str()},
-               w.now);
+    note_released(w, 0, e->held);
     w.run_for(1500ms);
     REQUIRE(lost->is_over());
     CHECK(lost->lost_for == loss::taken);
@@ -185,13 +190,7 @@ TEST_CASE("one node that knows of the release ends an adopted lease, however lat
     world w(fenced_options_for(3));
     w.connected();
     const auto e = w.granted("r", {.ttl = 30s});
-    client_state way;
-    auto& on = w.nodes[2];
-    on.remove("r");
-    on.execute(way, {"ZADD", std::string(std::string_view(wire::revoked_of("", "r"))),
-                     std::to_string(on.wall.ms(w.now) + 60'000),
-                     state_of(e->held)->proof.value.c_str()},
-               w.now);
+    note_released(w, 2, e->held);
     w.latency[2] = 20ms;
     const auto other = w.adopted(e->held.token(), {.ttl = 30s});
     REQUIRE(other->held);
