@@ -113,7 +113,7 @@ Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.)";
 
 constexpr const char* about_watch =
     R"(First names the holder of each RESOURCE, and then says each change, until it is ended (^C).
-It looks about ten times in a second: what is shorter may not be seen. It says so, too, when
+It looks four to eight times in a second: what is shorter may not be seen. It says so, too, when
 fewer than a quorum of nodes answer.
 
 Exit status: 125 on failure.)";

@@ -62,6 +62,9 @@ enum class event_kind : std::uint8_t {
     /// The clocks of all nodes went back, by `duration` at least. Fences go on above those drawn
     /// before; `detail` says what to do.
     clocks_went_back,
+    /// The client's loop was late for a lease, by `duration`: more than a tenth of its ttl. A lease
+    /// for which it is later than the validity is lost. At most once a minute.
+    loop_lag,
 };
 
 enum class severity : std::uint8_t { debug, info, warning, error };

@@ -102,13 +102,26 @@ if ARGV[3] == 'forms' then
     return table.concat(out)
 end
 
+-- Few resources have slots, and few keys an empty value: one command finds out whether any of these
+-- has.
+local values, rare = {}, {}
+for i = 4, #ARGV do
+    values[i] = front_of(ARGV[i])
+    if values[i] == '' then
+        rare[#rare + 1] = ARGV[i]
+    end
+    if has_companions then
+        rare[#rare + 1] = companion(ARGV[i], 'slots')
+    end
+end
+local is_rare = rare[1] and redis.pcall('EXISTS', unpack(rare)) ~= 0
+
 -- Another program's empty value is none that is missing.
-local function shown_of(key)
-    local value = front_of(key)
+local function shown_of(key, value)
     if type(value) == 'table' then
         return value.err
     end
-    return value == '' and redis.pcall('PTTL', key) ~= -2 and ' ' or value
+    return value == '' and is_rare and redis.pcall('PTTL', key) ~= -2 and ' ' or value
 end
 
 -- In the order of their bytes: that of their scores is another after each extension.
@@ -120,25 +133,19 @@ end
 local function slots_of(key)
     local taken = living(companion(key, 'slots'), most_slots)
     for i, slot in ipairs(taken) do
-        taken[i] = slot .. '=' .. shown_of(key .. '#' .. slot)
+        local name = key .. '#' .. slot
+        taken[i] = slot .. '=' .. shown_of(name, front_of(name))
     end
     return sorted(taken)
 end
 
--- Few resources have slots: one command finds out whether any of these has.
-local sets = {}
-for i = 4, #ARGV do
-    sets[i - 3] = companion(ARGV[i], 'slots')
-end
-local has_slots = has_companions and redis.pcall('EXISTS', unpack(sets)) ~= 0
-
 local digests = {}
 for i = 4, #ARGV do
-    local shown = shown_of(ARGV[i])
+    local shown = shown_of(ARGV[i], values[i])
     if has_companions and shown == 'redlock:shared' then
         shown = shown .. ' ' .. sorted(living(companion(ARGV[i], 'readers'), most_readers))
     end
-    local slots = has_slots and slots_of(ARGV[i]) or ''
+    local slots = has_companions and is_rare and slots_of(ARGV[i]) or ''
     shown = slots == '' and shown or shown .. ' ' .. slots
     digests[#digests + 1] = shown == '' and '0000000000000000' or
         string.sub(redis.sha1hex(shown), 1, 16)

@@ -72,4 +72,17 @@ void context::emit(const event& e) const {
     }
 }
 
+void context::report_lag(time_point due, time_point now) {
+    if (now < next_lag_report_) return;
+    next_lag_report_ = now + std::chrono::minutes(1);
+    emit({.kind = event_kind::loop_lag,
+          .severity = severity::warning,
+          .duration = std::chrono::duration_cast<std::chrono::microseconds>(now - due),
+          .detail = "the client's loop was late for a lease, by more than a tenth of its ttl, and "
+                    "beyond the validity that loses it: give its thread a processor (nice, "
+                    "real-time priority), keep what blocks out of its callbacks, or use a longer "
+                    "ttl",
+          .begin = due});
+}
+
 }  // namespace redlock::detail

@@ -294,6 +294,8 @@ public:
     /// Calls the caller's observer, if there is one. What it throws is dropped: an observer that
     /// fails must not take a lock down with it.
     void emit(const event& e) const;
+    /// A timer of a lease was due at `due`, and rang so late that it puts leases in danger.
+    void report_lag(time_point due, time_point now);
     /// For a new acquire or adoption, which the caller's `parent` began.
     event_ids fresh_ids(std::uint64_t parent) noexcept { return {++last_id_, parent}; }
     outcome_counts& counts() noexcept { return counts_; }
@@ -314,6 +316,7 @@ private:
     core::own_delay own_delay_;
     outcome_counts counts_;
     std::uint64_t last_id_ = 0;  // of events: ids rise, and none is 0
+    time_point next_lag_report_{};
 };
 
 /// A message. Embedded in the object that it is about, so that putting it allocates nothing. The

@@ -179,6 +179,7 @@ void held_lease::rearm() noexcept {
 
 void held_lease::on_due(time_point now) {
     assert(!over_);
+    if (now - when() > machine_.ttl() / 10) shared_->report_lag(when(), now);
     if (machine_.is_lost()) {
         return left_behind().ends_with_validity() ? give_back(errc::lost, now)
                                                   : end(errc::lost, now);

@@ -128,6 +128,7 @@ void watches::changed(std::string_view resource) noexcept {
 void watches::note(entry& what) noexcept {
     if (is_closed_ || what.due.is_linked() || !what.state.wants_inspection()) return;
     due_.push_back(what);
+    has_changed_ = true;
 }
 
 void watches::close() noexcept {
@@ -138,8 +139,10 @@ void watches::close() noexcept {
 }
 
 void watches::arm(time_point now) {
+    if (std::exchange(has_changed_, false)) changed_at_ = now;
     const std::uint64_t random = client_->shared.random_word();
-    client_->shared.arm(tick_, now + core::until_next_look(all_.size(), random));
+    client_->shared.arm(tick_,
+                        now + core::until_next_look(all_.size(), now - changed_at_, random));
 }
 
 void watches::on_tick(time_point now) {

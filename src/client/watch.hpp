@@ -40,8 +40,9 @@ private:
 };
 
 /// While anything is watched, one command per node, or one for every 64 resources, goes out about
-/// ten times in a second. A resource for which a node's answer is another one than before is
-/// inspected, and the watchers get what a quorum says. While no quorum votes nothing is inspected.
+/// eight times in a second, four times where nothing changes. A resource for which a node's answer
+/// is another one than before is inspected, and the watchers get what a quorum says. While no
+/// quorum votes nothing is inspected.
 /// Not thread-safe: like the engine that it is a part of.
 class watches {
 public:
@@ -107,6 +108,8 @@ private:
     std::array<time_point, max_nodes> looked_at_{};  // when the first of those went out
     node_mask silent_;  // nodes that take long over a look, or failed the last
     std::uint64_t last_look_ = 0;   // the numbers of looks rise
+    time_point changed_at_{};       // the last look before which one was to be inspected
+    bool has_changed_ = false;      // one was to be, since
     std::size_t inspections_ = 0;   // under way: at most `most_at_once`
     bool is_closed_ = false;
     tick tick_{*this};

@@ -10,16 +10,20 @@ namespace {
 
 using std::chrono::microseconds;
 
-constexpr duration usual_pause = std::chrono::milliseconds(100);
+constexpr duration least_pause = std::chrono::milliseconds(125);
+constexpr duration quiet_pause = std::chrono::milliseconds(250);
+constexpr int pauses_per_quiet = 50;
 // A look at one resource takes a node about three microseconds.
 constexpr duration pause_for_each = microseconds(80);
 
 }  // namespace
 
-duration until_next_look(std::size_t resources, std::uint64_t random) noexcept {
-    assert(resources > 0);
+duration until_next_look(std::size_t resources, duration quiet, std::uint64_t random) noexcept {
+    assert(resources > 0 && quiet >= duration::zero());
     const auto count = static_cast<std::int64_t>(resources);
-    const duration pause = std::max<duration>(usual_pause, count * pause_for_each);
+    const duration pause =
+        std::max<duration>(std::clamp(quiet / pauses_per_quiet, least_pause, quiet_pause),
+                           count * pause_for_each);
     const auto spread = static_cast<std::uint64_t>((pause / 2).count());
     return pause - pause / 4 + duration(static_cast<std::int64_t>(random % spread));
 }

@@ -12,8 +12,8 @@ std::string_view to_string(event_kind kind) noexcept {
     static constexpr std::string_view names[] = {
         "node_up", "node_down", "granted", "refused", "renewed", "renewal_failed", "lost",
         "released", "release_owed", "node_reported", "clock_gap", "releases_given_up",
-        "clocks_went_back"};
-    return text::name_in<event_kind::clocks_went_back>(names, kind);
+        "clocks_went_back", "loop_lag"};
+    return text::name_in<event_kind::loop_lag>(names, kind);
 }
 
 std::string_view to_string(severity s) noexcept {

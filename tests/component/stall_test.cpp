@@ -114,6 +114,31 @@ TEST_CASE("a renewal of a short lease that was lost is tried again before the le
     CHECK(w.engine->stats().lost == 0);
 }
 
+TEST_CASE("a loop that is late by a tenth of a ttl is reported, once a minute") {
+    world w(measured());
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 9s});
+    REQUIRE(e->held);
+    // The next renewal is due 3 s after each.
+    const auto late_by = [&w](duration span) {
+        w.run_for(2s);
+        w.now += 1s + span;
+        w.engine->on_time(w.now);
+        w.end_of_turn();
+        w.run_for(1s);
+    };
+    late_by(800ms);
+    CHECK(w.count(event_kind::loop_lag) == 0);
+    late_by(1s);
+    CHECK(w.count(event_kind::loop_lag, severity::warning) == 1);
+    for (int i = 0; i < 5; ++i) late_by(1s);
+    CHECK(w.count(event_kind::loop_lag) == 1);
+    w.run_for(1min);
+    late_by(1s);
+    CHECK(w.count(event_kind::loop_lag) == 2);
+    CHECK(w.engine->stats().lost == 0);
+}
+
 TEST_CASE("a client that was not scheduled reads what came meanwhile before it gives up a node") {
     const auto wait = GENERATE(0ms, 1ms);
     world w(measured());

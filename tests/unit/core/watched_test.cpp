@@ -94,12 +94,22 @@ TEST_CASE("a node that refuses looks has the resource inspected every half secon
     CHECK(w.wants_inspection());
 }
 
-TEST_CASE("a look follows after a tenth of a second, a little less or more", "[watched]") {
-    CHECK(until_next_look(1, 0) == 75ms);
-    CHECK(until_next_look(1, UINT64_MAX) >= 75ms);
-    CHECK(until_next_look(1, UINT64_MAX) < 125ms);
-    CHECK(until_next_look(1'250, 0) == 75ms);
-    CHECK(until_next_look(10'000, 0) == 600ms);  // of 800
+TEST_CASE("a look follows after an eighth of a second, a little less or more", "[watched]") {
+    CHECK(until_next_look(1, 0s, 0) == 93'750us);
+    CHECK(until_next_look(1, 6s, 0) == 93'750us);
+    const auto most = until_next_look(1, 0s, UINT64_MAX);
+    CHECK(most >= 93'750us);
+    CHECK(most < 156'250us);
+    CHECK(until_next_look(1'562, 0s, 0) == 93'750us);
+    CHECK(until_next_look(10'000, 0s, 0) == 600ms);  // of 800
+}
+
+TEST_CASE("where nothing changes looks become half as frequent", "[watched]") {
+    CHECK(until_next_look(1, 8s, 0) == 120ms);  // of 160
+    CHECK(until_next_look(1, 12'500ms, 0) == 187'500us);
+    CHECK(until_next_look(1, 24h, 0) == 187'500us);
+    CHECK(until_next_look(3'125, 24h, 0) == 187'500us);
+    CHECK(until_next_look(10'000, 24h, 0) == 600ms);
 }
 
 TEST_CASE("nodes that leave looks unanswered are not inspected, if a quorum is left", "[watched]") {
