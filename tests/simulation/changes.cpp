@@ -3,6 +3,7 @@
 #include "simulation/changes.hpp"
 
 #include "core/lease.hpp"
+#include "simulation/visits.hpp"
 
 #include <algorithm>
 #include <array>
@@ -196,6 +197,38 @@ private:
         draw_faults();
         if (dice_.happens(0.4)) draw_split();
         draw_slow_lists(chance(out_.seed, 42));
+        draw_candidates(chance(out_.seed, 73));
+        draw_declaration(chance(out_.seed, 74));
+    }
+
+    // Leaders and candidates of all generations.
+    void draw_candidates(chance dice) {
+        if (!dice.happens(0.25)) return;
+        for (program_plan& p : out_.programs) p.is_candidate = !p.is_brief() && dice.happens(0.5);
+    }
+
+    // In the end all programs stop, wherever the change is by then. When no lease is left an operator
+    // declares the nodes of one list new, and programs with that begin.
+    void draw_declaration(chance dice) {
+        if (!dice.happens(0.25) || out_.programs.size() > 28) return;
+        for (program_plan& p : out_.programs) {
+            if (p.ends == 0ms) p.ends = out_.length;
+        }
+        const std::uint32_t list = dice.pick(lists_);
+        const duration at = out_.length + settled();
+        const std::uint32_t declares = add_brief_program(out_, dice, errand::init);
+        out_.programs.back().list = list;
+        out_.faults.push_back(
+            {.kind = fault_kind::declare, .at = at, .nodes = list, .programs = declares});
+        for (int seat = 0; seat < 2; ++seat) {
+            program_plan p = out_.programs.front();
+            p.list = list;
+            p.list_after = 0;
+            p.begins = at + dice.between(500ms, 3s);
+            p.ends = 0ms;
+            out_.programs.push_back(p);
+        }
+        out_.length = at + dice.between(5s, 15s);
     }
 
     // Nodes take long to say which programs are connected, some of them or all.
