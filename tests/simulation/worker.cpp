@@ -108,7 +108,10 @@ void worker::take() {
         return take(0, how);
     }
     if (terms.is_candidate) {
-        return take(0, {.ttl = terms.longest_ttl, .wait = std::chrono::hours(24 * 365)});
+        // Where a quorum is not promised it has to end when the world does.
+        const auto& in = in_->around().in;
+        const milliseconds wait = in.is_only_safe ? 3 * in.ttl_max : std::chrono::hours(24 * 365);
+        return take(0, {.ttl = terms.longest_ttl, .wait = wait});
     }
     if (terms.is_rival) return take(0, {.ttl = terms.longest_ttl, .renew = false});
     if (dice_.happens(0.15)) {
