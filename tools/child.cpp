@@ -278,10 +278,10 @@ bool child::is_out_of_reach() const noexcept {
     return pid_ > 0 && ::kill(ended_ ? -pid_ : pid_, 0) != 0 && errno == EPERM;
 }
 
-// The library reaps the programs that it starts, for passwords: they lead groups of our session.
-// Orphans of CMD that do so, too, stay as they are until redlock ends.
-bool child::is_librarys(pid_t who) const noexcept {
-    return who != pid_ && !second_.is(who) && ::getpgid(who) == who &&
+// The library's programs lead groups of our session. Orphans of CMD that do so, too, stay as they
+// are beside them until redlock ends.
+bool child::may_be_sibling(pid_t who) const noexcept {
+    return has_siblings_ && who != pid_ && !second_.is(who) && ::getpgid(who) == who &&
            ::getsid(who) == ::getsid(0);
 }
 
@@ -292,10 +292,11 @@ child::news child::reap() noexcept {
         const int kinds = WEXITED | WSTOPPED | WNOHANG | WNOWAIT;
         if (::waitid(P_ALL, 0, &next, kinds) != 0 && errno == EINTR) continue;
         if (next.si_pid == 0) return what;
-        const bool is_ours = !is_librarys(next.si_pid);
-        if (!is_ours && (pid_ <= 0 || ended_)) return what;
+        // Behind one that is not ours there may be some of CMD's group.
+        const pid_t whom = may_be_sibling(next.si_pid) ? -pid_ : next.si_pid;
+        if (pid_ <= 0 && whom != next.si_pid) return what;
         int status = 0;
-        const pid_t who = ::waitpid(is_ours ? next.si_pid : pid_, &status, WNOHANG | WUNTRACED);
+        const pid_t who = ::waitpid(whom, &status, WNOHANG | WUNTRACED);
         if (who < 0 && errno == EINTR) continue;
         if (who <= 0) return what;
         if (second_.is(who)) {

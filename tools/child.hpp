@@ -80,9 +80,10 @@ std::string explain_exec(const std::vector<std::string>& command, int why);
 /// CMD's own children is reported to CMD only, which may ignore it.
 class child {
 public:
-    /// `given` and `screen` outlive it.
-    child(const inherited_signals& given, const terminal& screen) noexcept
-        : given_(&given), screen_(&screen) {}
+    /// `given` and `screen` outlive it. `has_siblings`: the library may start programs, too, for
+    /// passwords, and reaps them.
+    child(const inherited_signals& given, const terminal& screen, bool has_siblings) noexcept
+        : given_(&given), screen_(&screen), has_siblings_(has_siblings) {}
     ~child();
     child(const child&) = delete;
     child& operator=(const child&) = delete;
@@ -130,10 +131,11 @@ private:
                              bool foreground) const noexcept;
     void begin(pid_t parent);
     void read_exec_error() noexcept;
-    bool is_librarys(pid_t who) const noexcept;
+    bool may_be_sibling(pid_t who) const noexcept;
 
     const inherited_signals* given_;
     const terminal* screen_;
+    bool has_siblings_;
     pid_t pid_ = -1;
     second_process second_;
     int exec_report_[2] = {-1, -1};  // closed by a successful exec

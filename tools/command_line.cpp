@@ -65,9 +65,9 @@ that it is gone before the lease ends. A second process of redlock does that whe
 stopped (SIGSTOP) or hangs, and kills the group at once where redlock is killed (KILL, out of
 memory). If that one is killed, too, the kernel kills CMD, but not what CMD started; if both are
 stopped, nobody ends CMD. Redlock can't end processes that leave the group, nor those that run
-as another user (sudo): it reports these, and ends with 122 all the same. To be sure of all, run
-redlock in a unit of systemd or in a container, which end together. Processes that CMD leaves
-in the background when it ends run on without the lease.)";
+as another user (sudo): it reports the latter, and ends with 122 all the same. To be sure of
+all, run redlock in a unit of systemd or in a container, which end together. Processes that CMD
+leaves in the background when it ends run on without the lease.)";
 
 constexpr const char* durations =
     R"(A DURATION is a number with a unit, or several: 500ms, 1.5s, 1m30s, 2h.

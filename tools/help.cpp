@@ -100,8 +100,8 @@ std::vector<entry> all_variables() {
              "Set for CMD: a number that is larger than that of every earlier holder; 0 without "
              "fencing."},
             {"REDLOCK_OWNER",
-             "Set for CMD: the value of the lock's keys, which inspect shows abbreviated. What "
-             "knows it can release the lock."},
+             "Set for CMD: how the value of the lock's keys begins; inspect abbreviates it. "
+             "What knows it can release the lock."},
             {"REDLOCK_SLOT",
              "Set for CMD with --slots: the slot that is held; several stand one a line."},
             {"REDLOCK_NOTE", "Set for CMD with --note: the note of its lock."},

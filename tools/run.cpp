@@ -96,10 +96,38 @@ environment variables_for(const std::vector<std::string>& resources, const held_
             {"REDLOCK_HELD", write_held(all)}};
 }
 
+constexpr auto between_tries = 250ms;
+
+bool is_open(const resource_state& state) { return !state.decided; }
+
+// What the nodes say of each, when all are decided, or the wait is over.
+std::vector<resource_state> states_of(const std::vector<std::string>& resources, client& asking,
+                                      asio::io_context& context, std::chrono::milliseconds wait) {
+    std::vector<resource_state> out(resources.size());
+    asio::steady_timer rest(context);
+    for (const auto until = clock::now() + wait;;) {
+        std::size_t open = out.size();
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            asking.async_inspect(resources[i], [&, i](error_code, const resource_state& shown) {
+                out[i] = shown;
+                --open;
+            });
+        }
+        while (open > 0) context.run_one();
+        if (std::none_of(out.begin(), out.end(), is_open) || clock::now() >= until) return out;
+        open = 1;
+        rest.expires_after(between_tries);
+        rest.async_wait([&](error_code) { open = 0; });
+        while (open > 0) context.run_one();
+    }
+}
+
 // If an outer run holds what is wanted, by the nodes' word, replaces this process by CMD: so CMD
 // is in the process group that the outer run ends when its lease is lost. Returns the exit status
-// if that fails or would be a deadlock; nothing if the run has to acquire its own lock.
+// if that fails or would be a deadlock, or if the nodes name no holder before the wait is
+// over: the outer run may not be waited for. Nothing if the run has to acquire its own lock.
 std::optional<int> run_under_outer_lock(const run_request& request, const configuration& from,
+                                        std::chrono::milliseconds wait,
                                         const inherited_signals& given) {
     const auto around = locks_around();
     const bool is_named = std::any_of(around.begin(), around.end(), [&](const held_lock& h) {
@@ -112,17 +140,18 @@ std::optional<int> run_under_outer_lock(const run_request& request, const config
     first_contact contact(options);
     client asking(context.get_executor(), options);
     contact.wait(context);
-    std::vector<footing> found(request.resources.size());
-    std::size_t answers = 0;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-        asking.async_inspect(request.resources[i], [&, i](error_code, const resource_state& state) {
-            found[i] = find_footing(around, wanted(request.lease), state, request.lease.permits,
-                                    request.lease.slots);
-            ++answers;
-        });
-    }
-    while (answers < found.size()) context.run_one();
+    const auto states = states_of(request.resources, asking, context, wait);
     asking.close();
+    const auto unknown = std::find_if(states.begin(), states.end(), is_open);
+    if (unknown != states.end()) {
+        complain_of_silence(*unknown);
+        return no_quorum;
+    }
+    std::vector<footing> found;
+    for (const resource_state& state : states) {
+        found.push_back(find_footing(around, wanted(request.lease), state, request.lease.permits,
+                                     request.lease.slots));
+    }
     const footing whole = together(found);
     switch (whole.what) {
         case footing::kind::own: break;
@@ -160,7 +189,6 @@ constexpr auto look_again = 5ms;
 constexpr auto longest_death = 5s;
 // The longest time for which redlock waits for standard error while CMD runs.
 constexpr auto longest_line = 100ms;
-constexpr auto between_tries = 250ms;
 constexpr auto between_metrics = 10s;
 constexpr std::string_view success_metric = "redlock_run_last_success_timestamp";
 constexpr std::size_t shown_of_owner = 8;  // enough to tell runs apart, and too little to release
@@ -277,7 +305,10 @@ runner::runner(const run_request& request, const configuration& from, const acqu
       options_(observed(from.client)),
       job_(context_, given, [this](int signal) { on_signal(signal); }),
       client_(context_.get_executor(), options_),
-      child_(given, terminal_) {
+      child_(given, terminal_, std::any_of(options_.nodes.begin(), options_.nodes.end(),
+                                           [](const node_options& n) {
+                                               return !n.password_command.empty();
+                                           })) {
     // What was ignored when redlock was started stays ignored, for CMD as well.
     for (const int s : {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM,
                         SIGPROF, SIGIO, SIGPWR, SIGXCPU, SIGWINCH, SIGTTIN, SIGTTOU}) {
@@ -847,9 +878,11 @@ void runner::noted(const std::string& resource, bool has_ended, error_code ec,
     unsigned failures = 0;
     for (const run_record& run : runs) {
         if (run.end && run.status == success) note_success(resource, *run.end);
-        // One without an end died, or gave its period back and has still to note its end.
-        const bool has_failed = run.is_started && !run.is_lost && run.status != success;
-        if (run.id != run_.id && (has_failed || !run.end) && is_recent(run)) ++failures;
+        // One without an end died, or gave its period back and has still to note its end; of slots
+        // others may be at work.
+        const bool has_failed = run.end ? run.is_started && !run.is_lost && run.status != success
+                                        : request_.lease.slots == 0;
+        if (run.id != run_.id && has_failed && is_recent(run)) ++failures;
     }
     failures_before_ = std::max(failures_before_, failures);
 }
@@ -919,7 +952,7 @@ int run(const run_request& request, const inherited_signals& given) {
     if (request.retries && (terms.min_hold <= 0ms || !is_recorded_so_long)) {
         fail("--retry-on-failure needs --min-hold, and a --record that is not shorter");
     }
-    if (const auto status = run_under_outer_lock(request, found, given)) return *status;
+    if (const auto status = run_under_outer_lock(request, found, terms.wait, given)) return *status;
     return runner(request, found, terms, given).run();
 }
 

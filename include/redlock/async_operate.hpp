@@ -33,8 +33,9 @@ namespace redlock {
 /// **Cancellation.** Nothing, or any part of it, was done.
 /// **Leaves behind.** On each node whose vote is granted: the keys are gone, and the next
 /// waiter is woken; the fence is raised; the revoked values are noted for `ttl_max`.
-/// **Errors.** `no_quorum`: fewer than a quorum of nodes did it; the holders may still have
-/// their lease, and the call may be repeated. `invalid_argument`: the resource can't be one.
+/// **Errors.** `no_quorum`: fewer than a quorum of nodes did it, or `shown` names nobody and is
+/// not decided; the holders may still have their lease, and the call may be repeated.
+/// `invalid_argument`: the resource can't be one.
 template <detail::token_for<void(error_code, revocation)> T>
 auto client::async_revoke(const resource_state& shown, T&& token) {
     return boost::asio::async_initiate<T, void(error_code, revocation)>(

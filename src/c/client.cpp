@@ -302,7 +302,8 @@ int redlock_extend(redlock_lease* lease, int64_t ttl_ms) {
         if (done) return static_cast<int>(REDLOCK_OK);
         if (done.error() != errc::invalid_argument) return c::fail(refusal{done.error(), {}});
         return c::refuse("ttl_ms must be 1 to ttl_max_ms, which is " +
-                         std::to_string(by.options().ttl_max.count()));
+                         std::to_string(by.options().ttl_max.count()) +
+                         ", and leave more than loss_margin_ms when the drift is taken off");
     });
 }
 

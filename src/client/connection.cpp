@@ -435,6 +435,10 @@ handshake::outcome handshake::on_answer(step at, const resp::reply& reply) {
                 return fail(errc::not_master, "it is a Sentinel, which keeps no keys: name the "
                                               "master itself that it watches");
             }
+            // While it loads its append-only file INFO says that it has none.
+            if (wire::field(reply.text(), "loading") == "1") {
+                return fail(errc::server_error, "LOADING: the server reads its files");
+            }
             read_replication(reply.text(), result_.server);
             is_of_valkey_9_ = major_version(wire::field(reply.text(), "valkey_version")) >= 9;
             // A replica's files may be started at its address, and lack the last writes.

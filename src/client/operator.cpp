@@ -258,6 +258,11 @@ error_code revoke_operation::check() {
 
 bool revoke_operation::go_on(time_point now) {
     if (machine_.state() == phase::none) begin();
+    if (machine_.targets().empty() && !shown_.decided) {
+        tell_of_silence();
+        end(errc::no_quorum);
+        return false;
+    }
     const auto next = machine_.advance();
     if (next == phase::over) {
         conclude();
@@ -292,6 +297,20 @@ void revoke_operation::begin() {
         result_.votes[i].node = client().shared.name(i);
         result_.votes[i].change = client().shared.options().nodes[i].change;
         result_.votes[i].answer = vote::granted;
+    }
+}
+
+// Too few nodes answered when the holders were looked for: that nobody was seen says nothing.
+void revoke_operation::tell_of_silence() {
+    for (node_vote& v : result_.votes) {
+        v.answer = vote::pending;
+        for (const node_state& seen : shown_.nodes) {
+            if (!seen.error || seen.node.view() != v.node.view()) continue;
+            const bool is_away = seen.state == key_state::unreachable;
+            v.answer = is_away ? vote::unreachable : vote::refused;
+            v.error = seen.error;
+            v.detail = seen.detail;
+        }
     }
 }
 

@@ -100,6 +100,7 @@ private:
     bool write_again(std::size_t node, std::uint32_t question, wire::request& out,
                      time_point now) const final;
     void begin();
+    void tell_of_silence();
     void write_look(wire::request& out, resp::script_form form) const;
     void write(std::uint32_t target, wire::request& out, resp::script_form form) const;
     void saw(std::size_t node, const wire::resource_view& view, time_point now);

@@ -858,7 +858,7 @@ r redis_model::info(client_state&, const command& c, time_point) {
     if (is_asked("persistence")) {
         begin("Persistence");
         text += std::string("loading:") + (is_loading_ ? "1" : "0") +
-                "\r\naof_enabled:" + (is_durable_ ? "1" : "0") +
+                "\r\naof_enabled:" + (is_durable_ && !is_loading_ ? "1" : "0") +
                 "\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0"
                 "\r\naof_last_bgrewrite_status:ok"
                 "\r\naof_last_write_status:ok\r\n";

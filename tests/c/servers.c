@@ -244,6 +244,8 @@ static void an_extension_has_bounds(void) {
     CHECK(redlock_lease_remaining(lease) > 20000);
     CHECK_IS(redlock_extend(lease, 0), REDLOCK_INVALID_ARGUMENT);
     CHECK_HAS(redlock_last_error(), "ttl_ms must be 1 to ttl_max_ms, which is 60000");
+    CHECK_IS(redlock_extend(lease, 2), REDLOCK_INVALID_ARGUMENT);
+    CHECK_HAS(redlock_last_error(), "more than loss_margin_ms when the drift is taken off");
     CHECK_IS(redlock_extend(lease, INT64_MAX), REDLOCK_INVALID_ARGUMENT);
     CHECK_IS(redlock_release(lease), REDLOCK_OK);
     redlock_client_free(client);

@@ -148,6 +148,8 @@ TEST_CASE("each step can fail, with its cause") {
                 errc::auth_failed},
         failing{"not authenticated at SETNAME", ok + ok + "-NOAUTH Authentication required.\r\n",
                 errc::auth_failed},
+        failing{"loading, by INFO alone", ok + ok + ok + info("master", "loading:1\r\n"),
+                errc::server_error},
         failing{"no list of scripts", told + "+OK\r\n", errc::protocol_error},
         failing{"a list of other scripts", told + "*1\r\n:1\r\n", errc::protocol_error});
     INFO(f.step);

@@ -7,13 +7,14 @@ import os
 import pathlib
 import resource
 import signal
+import socket
 import struct
 import subprocess
 import termios
 import time
 import unittest
 
-from on_nodes import LONGEST_S, OnNodes, TOOL, call, running
+from on_nodes import CONFIG, LONGEST_S, OnNodes, TOOL, call, running
 
 
 # It opens pipes of its own, and takes what it could not open for a bug.
@@ -76,6 +77,46 @@ class Edges(OnNodes):
                 process.send_signal(number)
                 self.assertEqual(process.wait(LONGEST_S), 9, number)
             self.assertFalse(json.loads(self.expect(0, "inspect", "--json", self.resource))["held"])
+
+    def test_an_orphan_that_leads_a_group_hides_no_end(self):
+        path = pathlib.Path(self.list_of((0, None), (1, None), (2, None)))
+        config = json.loads(path.read_text())
+        for node in config["nodes"]:  # for which any password is right
+            node.update(username="default", password_command=["echo", "x"])
+        path.write_text(json.dumps(config))
+        # `timeout` leads a group, and has no parent any more when it ends.
+        orphan = "(timeout 9 sleep 0.2 &); sleep 60; :"
+        for which in (CONFIG, str(path)):
+            ended = call("run", "--config", which, "--max-hold", "1s", self.resource, "--", "sh", "-c", orphan)
+            self.assertEqual(ended.returncode, 122, ended.stderr)
+            self.assertNotIn("survive", ended.stderr)
+
+    def test_orphans_are_reaped_while_cmd_runs(self):
+        leaves = "for i in 1 2 3; do (timeout 9 true &); done; sleep 0.5; ps -o stat= --ppid $PPID"
+        left = self.expect(0, "run", self.resource, "--", "sh", "-c", leaves)
+        self.assertNotIn("Z", left)
+
+    def test_a_nested_run_that_begins_in_an_outage_waits_for_the_nodes(self):
+        path = pathlib.Path(self.list_of((0, None), (1, None), (2, None)))
+        config = json.loads(path.read_text())
+        config.update(ttl_max_ms=60000, node_timeout_ms=200, connect_timeout_ms=500)
+        path.write_text(json.dumps(config))
+
+        def tell_two(command):
+            for node in config["nodes"][:2]:
+                with socket.create_connection((node["host"], node["port"])) as server:
+                    server.sendall(command)
+                    self.assertIn(server.recv(7)[:1], b"+:")
+
+        run = ("run", "--config", str(path))
+        inner = f"echo up >&2; read go; {TOOL} run --config {path} $0 {self.resource} -- true"
+        for wait, pause_ms, status in (("--wait=forever", 3000, 0), ("--wait=0s", 10000, 121)):
+            with running(*run, "--ttl", "50s", self.resource, "--", "sh", "-c", inner, wait, until="up") as outer:
+                tell_two(b"CLIENT PAUSE %d ALL\r\n" % pause_ms)
+                outer.stdin.write(b"go\n")
+                outer.stdin.flush()
+                self.assertEqual(outer.wait(LONGEST_S), status)
+        tell_two(b"DBSIZE\r\n")  # when the pause is over
 
     def test_a_program_for_passwords_that_fails_is_named(self):
         path = pathlib.Path(self.list_of((0, None), (1, None), (2, None)))

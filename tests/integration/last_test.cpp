@@ -209,6 +209,19 @@ TEST_CASE("a slot is given back, too, and what could not be started costs no ret
     CHECK(status_of(nodes, once, {"true"}) == 120);
 }
 
+TEST_CASE("another slot's run that is at work is no failure, and one without an end else is",
+          "[last][tool]") {
+    const auto [slots, then] = GENERATE(std::pair(2, 0), std::pair(0, 120));
+    cluster nodes(3);
+    blocking_client noting(nodes.options());
+    const run_record at_work{.id = "x", .start = std::chrono::system_clock::now()};
+    REQUIRE(noting.record_run("r", at_work, 1h).has_value());
+    std::vector<std::string> once{"--min-hold", "30s", "--retry-on-failure", "1"};
+    if (slots > 0) once.insert(once.end(), {"--slots", "1"});
+    CHECK(status_of(nodes, once, {"false"}) == 1);
+    CHECK(status_of(nodes, once, {"true"}) == then);
+}
+
 TEST_CASE("where nobody can tell how often a run failed its period is kept", "[last][tool]") {
     cluster nodes(3);
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).command({"RPUSH", key, "x"});

@@ -331,6 +331,29 @@ TEST_CASE("a revocation needs a quorum of nodes, and says which did not take par
     }
 }
 
+TEST_CASE("where too few nodes showed their holders, nobody was revoked", "[revoke]") {
+    cluster nodes(3);
+    driver holder(nodes.options());
+    driver by(nodes.options());
+    auto held = holder.acquire("r", {.ttl = 30s});
+    REQUIRE(held.error() == error_code{});
+    REQUIRE(holder.until([&] { return nodes.holding("r") == 3; }));
+    nodes.ask(0).del("r");
+    for (const std::size_t i : {1U, 2U}) {
+        nodes.kill(i);
+        by.await_down("n" + std::to_string(i));
+    }
+    const auto shown = by.inspect("r").value();
+    REQUIRE_FALSE(shown.decided);
+    const auto done = revoke_with(by, shown);
+    CHECK(done.error() == errc::no_quorum);
+    CHECK(done.value().revoked.empty());
+    CHECK(done.value().votes[0].answer == vote::pending);
+    CHECK(done.value().votes[1].answer == vote::unreachable);
+    CHECK(done.value().votes[1].error);
+    CHECK(revoke_with(by, {.resource = "r", .decided = true}).error() == error_code{});
+}
+
 TEST_CASE("a blocking client revokes, too, and a closed one does not", "[revoke]") {
     cluster nodes(3);
     blocking_client holder(nodes.options());
