@@ -111,11 +111,6 @@ struct command_traits {
     }
 };
 
-struct data_command {
-    command_traits traits{};
-    model_reply (*run)(keyspace& in, const command& c, std::int64_t now_ms) = nullptr;
-};
-
 std::string in_upper_case(std::string_view text);
 
 /// The error that an argument which is no such number meets.

@@ -14,58 +14,27 @@
 
 namespace redlock::fakes {
 
-void subscriber::leave() noexcept {
-    if (const auto in = in_.lock()) {
-        for (const std::string& name : names_) in->forget(name, this);
-    }
-    in_.reset();
-    names_.clear();
-}
-
-void channels::subscribe(subscriber& client, const std::string& name) {
-    if (client.in_.lock().get() != this) client.leave();  // of another process, or server
-    client.in_ = weak_from_this();
-    if (client.names_.insert(name).second) by_name_[name].push_back(&client);
-}
-
-void channels::unsubscribe(subscriber& client, const std::string& name) noexcept {
-    if (client.in_.lock().get() != this) return;
-    if (client.names_.erase(name) != 0) forget(name, &client);
-}
-
-const std::string* channels::first_of(const subscriber& client) const noexcept {
-    const bool is_here = client.in_.lock().get() == this;
-    return is_here && !client.names_.empty() ? &*client.names_.begin() : nullptr;
-}
-
-std::int64_t channels::publish(const std::string& name, const std::string& message) {
-    const auto at = by_name_.find(name);
-    if (at == by_name_.end()) return 0;
-    const auto stays = shared_from_this();
-    const std::string bytes = to_resp2(model_reply::array(
-        {model_reply::bulk("message"), model_reply::bulk(name), model_reply::bulk(message)}));
-    std::int64_t count = 0;
-    const std::vector<subscriber*> all = at->second;
-    for (const subscriber* one : all) {
-        if (!has(name, one)) continue;  // ended by one before it
-        ++count;
-        const auto push = one->push;  // which may end its owner
-        if (push) push(bytes);
-    }
-    return count;
-}
-
-bool channels::has(const std::string& name, const subscriber* client) const noexcept {
-    const auto at = by_name_.find(name);
-    return at != by_name_.end() &&
+bool client_registry::is_subscribed(const client_state* client,
+                                    const std::string& channel) const noexcept {
+    const auto at = by_channel.find(channel);
+    return at != by_channel.end() &&
            std::find(at->second.begin(), at->second.end(), client) != at->second.end();
 }
 
-void channels::forget(const std::string& name, const subscriber* client) noexcept {
-    const auto at = by_name_.find(name);
-    if (at == by_name_.end()) return;
+void client_registry::unsubscribe(const client_state* client, const std::string& channel) noexcept {
+    const auto at = by_channel.find(channel);
+    if (at == by_channel.end()) return;
     std::erase(at->second, client);
-    if (at->second.empty()) by_name_.erase(at);
+    if (at->second.empty()) by_channel.erase(at);
+}
+
+void client_state::leave() noexcept {
+    if (const auto all = known_to.lock()) {
+        for (const std::string& channel : channels) all->unsubscribe(this, channel);
+        all->by_id.erase(id);
+    }
+    known_to.reset();
+    channels.clear();
 }
 
 namespace {
@@ -473,69 +442,13 @@ bool matches(std::string_view pattern, std::string_view text) {
 
 }  // namespace
 
-const data_command* find_data_command(std::string_view name) {
-    static const std::unordered_map<std::string_view, data_command> all = {
-        {"GET", {{2, 0}, get}},
-        {"GETRANGE", {{4, 0}, getrange}},
-        {"MGET", {{-2, 0}, mget}},
-        {"SET", {{-3, trait::writes | trait::needs_memory}, set}},
-        {"DEL", {{-2, trait::writes}, del}},
-        {"EXISTS", {{-2, 0}, exists}},
-        {"TYPE", {{2, 0}, type}},
-        {"PTTL", {{2, 0}, pttl}},
-        {"PEXPIRE", {{-3, trait::writes}, pexpire}},
-        {"PERSIST", {{2, trait::writes}, persist}},
-        {"RPUSH", {{-3, trait::writes | trait::needs_memory}, rpush}},
-        {"SADD", {{-3, trait::writes | trait::needs_memory}, sadd}},
-        {"SISMEMBER", {{3, 0}, sismember}},
-        {"SCAN", {{8, 0}, scan}},
-    };
-    const auto it = all.find(name);
-    return it != all.end() ? &it->second : find_sorted_set_command(name);
-}
-
-struct redis_model::server_command {
+struct redis_model::known_command {
+    std::string_view name;
     command_traits traits;
-    r (redis_model::*run)(client_state& from, const command& c, time_point now);
+    /// One of the two: on the keys of a database, or on the server.
+    r (*on_data)(keyspace& in, const command& c, std::int64_t now_ms) = nullptr;
+    r (*on_server)(redis_model& in, client_state& from, const command& c, time_point now) = nullptr;
 };
-
-const redis_model::server_command* redis_model::find_server_command(std::string_view name) {
-    using namespace trait;
-    static const std::unordered_map<std::string_view, server_command> all = {
-        {"AUTH", {{-2, while_loading | not_in_scripts | before_auth}, &redis_model::auth}},
-        {"SELECT", {{2, while_loading}, &redis_model::select}},
-        {"PING", {{-1, while_subscribed}, &redis_model::ping}},
-        {"SUBSCRIBE",
-         {{-2, while_loading | while_subscribed | not_in_scripts}, &redis_model::subscribe}},
-        {"UNSUBSCRIBE",
-         {{-1, while_loading | while_subscribed | not_in_scripts}, &redis_model::unsubscribe}},
-        {"PUBLISH", {{3, while_loading}, &redis_model::publish}},
-        {"TIME", {{1, while_loading}, &redis_model::time}},
-        {"INFO", {{-1, while_loading}, &redis_model::info}},
-        {"FLUSHALL", {{-1, writes}, &redis_model::flush_all}},
-        {"CLIENT|SETNAME", {{3, while_loading | not_in_scripts}, &redis_model::client_set_name}},
-        {"CLIENT|LIST", {{-2, while_loading | not_in_scripts}, &redis_model::client_list}},
-        {"CLIENT|KILL", {{-3, while_loading | not_in_scripts}, &redis_model::client_kill}},
-        {"CONFIG|GET", {{-3, while_loading | not_in_scripts}, &redis_model::config_get}},
-        {"SCRIPT|EXISTS", {{-3, not_in_scripts}, &redis_model::script_exists}},
-        {"SCRIPT|LOAD", {{3, not_in_scripts}, &redis_model::script_load}},
-        {"SCRIPT|FLUSH", {{-2, not_in_scripts}, &redis_model::script_flush}},
-        {"EVAL", {{-3, not_in_scripts}, &redis_model::eval}},
-        {"EVALSHA", {{-3, not_in_scripts}, &redis_model::evalsha}},
-    };
-    const auto it = all.find(name);
-    return it != all.end() ? &it->second : nullptr;
-}
-
-std::optional<redis_model::known_command> redis_model::look_up(const command& c) {
-    known_command what{in_upper_case(c.front())};
-    if (has_subcommands(what.name) && c.size() > 1) what.name += "|" + in_upper_case(c[1]);
-    what.on_data = find_data_command(what.name);
-    what.on_server = what.on_data ? nullptr : find_server_command(what.name);
-    if (!what.on_data && !what.on_server) return std::nullopt;
-    what.traits = what.on_data ? what.on_data->traits : what.on_server->traits;
-    return what;
-}
 
 redis_model::redis_model(std::uint64_t seed) : seed_(seed) { start_process(); }
 
@@ -545,7 +458,6 @@ void redis_model::start_process() {
     replid2_ = std::string(40, '0');
     has_backlog_ = false;
     cached_.clear();
-    channels_ = std::make_shared<channels>();
     clients_ = std::make_shared<client_registry>();
 }
 
@@ -586,12 +498,13 @@ void redis_model::step_clock(duration by, time_point now) {
 
 r redis_model::execute(client_state& from, const command& c, time_point now) {
     if (from.known_to.lock() != clients_) {
+        from.leave();
         from.known_to = clients_;
         from.id = ++clients_so_far_;
-        clients_->emplace(from.id, &from);
+        clients_->by_id.emplace(from.id, &from);
     }
-    const auto what = look_up(c);
-    if (!what) return unknown_command(c);
+    const known_command* const what = look_up(c);
+    if (what == nullptr) return unknown_command(c);
     if (!what->traits.takes(c.size())) {
         return r::error("ERR wrong number of arguments for '" + in_lower_case(what->name) +
                         "' command");
@@ -628,8 +541,8 @@ std::optional<r> redis_model::refuse(const client_state& from, const known_comma
 
 r redis_model::carry_out(client_state& from, const known_command& what, const command& c,
                          time_point now) {
-    if (what.on_data) return what.on_data->run(databases_[from.database], c, wall.ms(now));
-    return (this->*what.on_server->run)(from, c, now);
+    if (what.on_data != nullptr) return what.on_data(databases_[from.database], c, wall.ms(now));
+    return what.on_server(*this, from, c, now);
 }
 
 /// What one script may do. Its time stands still.
@@ -641,8 +554,8 @@ public:
     }
 
     r on_call(const command& c) noexcept override {
-        const auto what = look_up(c);
-        if (!what) return r::error("ERR Unknown Redis command called from script");
+        const known_command* const what = look_up(c);
+        if (what == nullptr) return r::error("ERR Unknown Redis command called from script");
         if (!what->traits.takes(c.size())) {
             return r::error("ERR Wrong number of args calling Redis command from script");
         }
@@ -671,220 +584,286 @@ private:
     bool has_written_ = false;
 };
 
-// The number of keys is looked at first of all.
-std::optional<r> redis_model::refuse_keys(const command& c) {
-    std::int64_t keys = 0;
-    if (!read_integer(c[2], keys)) return not_an_integer();
-    if (keys > static_cast<std::int64_t>(c.size() - 3)) {
-        return r::error("ERR Number of keys can't be greater than number of args");
+struct redis_model::server_commands {
+    // The number of keys is looked at first of all.
+    static std::optional<r> refuse_keys(const command& c) {
+        std::int64_t keys = 0;
+        if (!read_integer(c[2], keys)) return not_an_integer();
+        if (keys > static_cast<std::int64_t>(c.size() - 3)) {
+            return r::error("ERR Number of keys can't be greater than number of args");
+        }
+        if (keys < 0) return r::error("ERR Number of keys can't be negative");
+        return std::nullopt;
     }
-    if (keys < 0) return r::error("ERR Number of keys can't be negative");
-    return std::nullopt;
-}
 
-r redis_model::run_script(const client_state& from, const std::string& sha1, const command& c,
-                          time_point now) {
-    const std::span<const std::string> rest(c.begin() + 3, c.end());
-    const std::size_t keys = std::stoul(c[2]);
-    script_run by(*this, from, now);
-    return script_host::of_this_thread().run(sha1, cached_.at(sha1), rest.first(keys),
-                                             rest.subspan(keys), by);
-}
-
-r redis_model::eval(client_state& from, const command& c, time_point now) {
-    if (auto refusal = refuse_keys(c)) return std::move(*refusal);
-    r compiled = load(c[1]);
-    return compiled.is_error() ? compiled : run_script(from, compiled.text, c, now);
-}
-
-r redis_model::evalsha(client_state& from, const command& c, time_point now) {
-    if (auto refusal = refuse_keys(c)) return std::move(*refusal);
-    const std::string sha1 = in_lower_case(c[1]);
-    if (!cached_.contains(sha1)) return r::error("NOSCRIPT No matching script. Please use EVAL.");
-    return run_script(from, sha1, c, now);
-}
-
-r redis_model::load(const std::string& text) {
-    r compiled = script_host::of_this_thread().compile(text);
-    if (!compiled.is_error()) cached_.try_emplace(compiled.text, text);
-    return compiled;
-}
-
-r redis_model::script_exists(client_state&, const command& c, time_point) {
-    std::vector<r> found;
-    for (std::size_t i = 2; i < c.size(); ++i) {
-        found.push_back(r::integer(cached_.contains(in_lower_case(c[i])) ? 1 : 0));
+    static r run_script(redis_model& in, const client_state& from, const std::string& sha1,
+                        const command& c, time_point now) {
+        const std::span<const std::string> rest(c.begin() + 3, c.end());
+        const std::size_t keys = std::stoul(c[2]);
+        script_run by(in, from, now);
+        return script_host::of_this_thread().run(sha1, in.cached_.at(sha1), rest.first(keys),
+                                                 rest.subspan(keys), by);
     }
-    return r::array(std::move(found));
-}
 
-r redis_model::script_load(client_state&, const command& c, time_point) { return load(c[2]); }
-
-r redis_model::script_flush(client_state&, const command&, time_point) {
-    cached_.clear();
-    return r::ok();
-}
-
-r redis_model::auth(client_state& from, const command& c, time_point) {
-    if (c.size() > 3) return r::error("ERR syntax error");
-    if (c.size() == 2 && password.empty()) {
-        return r::error(
-            "ERR AUTH <password> called without any password configured for the default user. "
-            "Are you sure your configuration is correct?");
+    static r eval(redis_model& in, client_state& from, const command& c, time_point now) {
+        if (auto refusal = refuse_keys(c)) return std::move(*refusal);
+        r compiled = load(in, c[1]);
+        return compiled.is_error() ? compiled : run_script(in, from, compiled.text, c, now);
     }
-    const bool is_known = c.size() == 2 || c[1] == username;
-    from.is_authenticated = is_known && (password.empty() || c.back() == password);
-    if (from.is_authenticated) return r::ok();
-    return r::error("WRONGPASS invalid username-password pair or user is disabled.");
-}
 
-r redis_model::select(client_state& from, const command& c, time_point) {
-    std::int64_t i = 0;
-    if (!read_integer(c[1], i)) return not_an_integer();
-    if (i < 0 || i >= static_cast<std::int64_t>(databases_.size())) {
-        return r::error("ERR DB index is out of range");
+    static r evalsha(redis_model& in, client_state& from, const command& c, time_point now) {
+        if (auto refusal = refuse_keys(c)) return std::move(*refusal);
+        const std::string sha1 = in_lower_case(c[1]);
+        if (!in.cached_.contains(sha1)) {
+            return r::error("NOSCRIPT No matching script. Please use EVAL.");
+        }
+        return run_script(in, from, sha1, c, now);
     }
-    from.database = static_cast<std::size_t>(i);
-    return r::ok();
-}
 
-r redis_model::ping(client_state& from, const command& c, time_point) {
-    if (c.size() > 2) return r::error("ERR wrong number of arguments for 'ping' command");
-    if (from.subscriptions() != 0) {
-        return r::array({r::bulk("pong"), r::bulk(c.size() == 2 ? c[1] : "")});
+    static r load(redis_model& in, const std::string& text) {
+        r compiled = script_host::of_this_thread().compile(text);
+        if (!compiled.is_error()) in.cached_.try_emplace(compiled.text, text);
+        return compiled;
     }
-    return c.size() == 2 ? r::bulk(c[1]) : r::status("PONG");
-}
 
-r redis_model::time(client_state&, const command&, time_point now) {
-    const std::int64_t us = wall.us(now);
-    return r::array(
-        {r::bulk(std::to_string(us / 1'000'000)), r::bulk(std::to_string(us % 1'000'000))});
-}
-
-r redis_model::subscribe(client_state& from, const command& c, time_point) {
-    if (c.size() > 2) return more_than_one_channel();
-    channels_->subscribe(from, c[1]);
-    return subscription("subscribe", r::bulk(c[1]), from);
-}
-
-r redis_model::unsubscribe(client_state& from, const command& c, time_point) {
-    const bool is_of_all = c.size() == 1;
-    if (c.size() > 2 || (is_of_all && from.subscriptions() > 1)) return more_than_one_channel();
-    const std::string* const only = is_of_all ? channels_->first_of(from) : &c[1];
-    if (only == nullptr) return subscription("unsubscribe", r::nil(), from);
-    const std::string name = *only;
-    channels_->unsubscribe(from, name);
-    return subscription("unsubscribe", r::bulk(name), from);
-}
-
-r redis_model::publish(client_state&, const command& c, time_point) {
-    return r::integer(channels_->publish(c[1], c[2]));
-}
-
-r redis_model::flush_all(client_state&, const command&, time_point) {
-    flush();
-    return r::ok();
-}
-
-r redis_model::client_set_name(client_state& from, const command& c, time_point) {
-    if (std::any_of(c[2].begin(), c[2].end(), [](char x) { return x < '!' || x > '~'; })) {
-        return r::error("ERR Client names cannot contain spaces, newlines or special characters.");
+    static r script_exists(redis_model& in, client_state&, const command& c, time_point) {
+        std::vector<r> found;
+        for (std::size_t i = 2; i < c.size(); ++i) {
+            found.push_back(r::integer(in.cached_.contains(in_lower_case(c[i])) ? 1 : 0));
+        }
+        return r::array(std::move(found));
     }
-    from.name = c[2];
-    return r::ok();
-}
 
-// Without the filters of a server.
-r redis_model::client_list(client_state&, const command& c, time_point) {
-    if (c.size() > 2) return r::error("ERR syntax error");
-    std::string out;
-    for (const auto& [id, client] : *clients_) {
-        out += "id=" + std::to_string(id) + " addr=model:" + std::to_string(id) + " name=" +
-               client->name + " flags=N db=" + std::to_string(client->database) + "\n";
+    static r script_load(redis_model& in, client_state&, const command& c, time_point) {
+        return load(in, c[2]);
     }
-    return r::bulk(std::move(out));
-}
 
-// By ID alone. The client that says it is spared, as by a server.
-r redis_model::client_kill(client_state& from, const command& c, time_point) {
-    std::uint64_t id = 0;
-    const bool is_by_id = c.size() == 4 && in_upper_case(c[2]) == "ID" &&
-                          std::from_chars(c[3].data(), c[3].data() + c[3].size(), id).ec ==
-                              std::errc();
-    if (!is_by_id) return r::error("ERR syntax error");
-    const auto found = clients_->find(id);
-    if (found == clients_->end() || found->second == &from) return r::integer(0);
-    const auto end = found->second->hang_up;
-    clients_->erase(found);
-    if (end) end();
-    return r::integer(1);
-}
+    static r script_flush(redis_model& in, client_state&, const command&, time_point) {
+        in.cached_.clear();
+        return r::ok();
+    }
 
-r redis_model::config_get(client_state&, const command& c, time_point) {
-    const std::pair<const char*, const char*> settings[] = {
-        {"appendfsync", is_durable_ ? "always" : "everysec"},
-        {"appendonly", is_durable_ ? "yes" : "no"},
-        {"no-appendfsync-on-rewrite", "no"},
+    static r auth(redis_model& in, client_state& from, const command& c, time_point) {
+        if (c.size() > 3) return r::error("ERR syntax error");
+        if (c.size() == 2 && in.password.empty()) {
+            return r::error(
+                "ERR AUTH <password> called without any password configured for the default user. "
+                "Are you sure your configuration is correct?");
+        }
+        const bool is_known = c.size() == 2 || c[1] == in.username;
+        from.is_authenticated = is_known && (in.password.empty() || c.back() == in.password);
+        if (from.is_authenticated) return r::ok();
+        return r::error("WRONGPASS invalid username-password pair or user is disabled.");
+    }
+
+    static r select(redis_model& in, client_state& from, const command& c, time_point) {
+        std::int64_t i = 0;
+        if (!read_integer(c[1], i)) return not_an_integer();
+        if (i < 0 || i >= static_cast<std::int64_t>(in.databases_.size())) {
+            return r::error("ERR DB index is out of range");
+        }
+        from.database = static_cast<std::size_t>(i);
+        return r::ok();
+    }
+
+    static r ping(redis_model&, client_state& from, const command& c, time_point) {
+        if (c.size() > 2) return r::error("ERR wrong number of arguments for 'ping' command");
+        if (from.subscriptions() != 0) {
+            return r::array({r::bulk("pong"), r::bulk(c.size() == 2 ? c[1] : "")});
+        }
+        return c.size() == 2 ? r::bulk(c[1]) : r::status("PONG");
+    }
+
+    static r time(redis_model& in, client_state&, const command&, time_point now) {
+        const std::int64_t us = in.wall.us(now);
+        return r::array(
+            {r::bulk(std::to_string(us / 1'000'000)), r::bulk(std::to_string(us % 1'000'000))});
+    }
+
+    static r subscribe(redis_model& in, client_state& from, const command& c, time_point) {
+        if (c.size() > 2) return more_than_one_channel();
+        if (from.channels.insert(c[1]).second) in.clients_->by_channel[c[1]].push_back(&from);
+        return subscription("subscribe", r::bulk(c[1]), from);
+    }
+
+    static r unsubscribe(redis_model& in, client_state& from, const command& c, time_point) {
+        const bool is_of_all = c.size() == 1;
+        if (c.size() > 2 || (is_of_all && from.channels.size() > 1)) return more_than_one_channel();
+        if (is_of_all && from.channels.empty()) {
+            return subscription("unsubscribe", r::nil(), from);
+        }
+        const std::string channel = is_of_all ? *from.channels.begin() : c[1];
+        if (from.channels.erase(channel) != 0) in.clients_->unsubscribe(&from, channel);
+        return subscription("unsubscribe", r::bulk(channel), from);
+    }
+
+    // To the subscribers in the order in which they subscribed.
+    static r publish(redis_model& in, client_state&, const command& c, time_point) {
+        const auto all = in.clients_;
+        const auto at = all->by_channel.find(c[1]);
+        if (at == all->by_channel.end()) return r::integer(0);
+        const std::string bytes =
+            to_resp2(r::array({r::bulk("message"), r::bulk(c[1]), r::bulk(c[2])}));
+        std::int64_t count = 0;
+        const std::vector<client_state*> subscribed = at->second;
+        for (const client_state* one : subscribed) {
+            if (!all->is_subscribed(one, c[1])) continue;  // ended by one before it
+            ++count;
+            const auto push = one->push;  // which may end its owner
+            if (push) push(bytes);
+        }
+        return r::integer(count);
+    }
+
+    static r flush_all(redis_model& in, client_state&, const command&, time_point) {
+        in.flush();
+        return r::ok();
+    }
+
+    static r client_set_name(redis_model&, client_state& from, const command& c, time_point) {
+        if (std::any_of(c[2].begin(), c[2].end(), [](char x) { return x < '!' || x > '~'; })) {
+            return r::error(
+                "ERR Client names cannot contain spaces, newlines or special characters.");
+        }
+        from.name = c[2];
+        return r::ok();
+    }
+
+    // Without the filters of a server.
+    static r client_list(redis_model& in, client_state&, const command& c, time_point) {
+        if (c.size() > 2) return r::error("ERR syntax error");
+        std::string out;
+        for (const auto& [id, client] : in.clients_->by_id) {
+            out += "id=" + std::to_string(id) + " addr=model:" + std::to_string(id) + " name=" +
+                   client->name + " flags=N db=" + std::to_string(client->database) + "\n";
+        }
+        return r::bulk(std::move(out));
+    }
+
+    // By ID alone. The client that says it is spared, as by a server.
+    static r client_kill(redis_model& in, client_state& from, const command& c, time_point) {
+        std::uint64_t id = 0;
+        const bool is_by_id = c.size() == 4 && in_upper_case(c[2]) == "ID" &&
+                              std::from_chars(c[3].data(), c[3].data() + c[3].size(), id).ec ==
+                                  std::errc();
+        if (!is_by_id) return r::error("ERR syntax error");
+        auto& all = in.clients_->by_id;
+        const auto found = all.find(id);
+        if (found == all.end() || found->second == &from) return r::integer(0);
+        const auto end = found->second->hang_up;
+        all.erase(found);
+        if (end) end();
+        return r::integer(1);
+    }
+
+    static r config_get(redis_model& in, client_state&, const command& c, time_point) {
+        const std::pair<const char*, const char*> settings[] = {
+            {"appendfsync", in.is_durable_ ? "always" : "everysec"},
+            {"appendonly", in.is_durable_ ? "yes" : "no"},
+            {"no-appendfsync-on-rewrite", "no"},
+        };
+        std::vector<r> found;
+        for (const auto& [name, value] : settings) {
+            const bool is_asked = std::any_of(
+                c.begin() + 2, c.end(),
+                [n = name](const auto& pattern) { return matches(in_lower_case(pattern), n); });
+            if (!is_asked) continue;
+            found.push_back(r::bulk(name));
+            found.push_back(r::bulk(value));
+        }
+        return r::array(std::move(found));
+    }
+
+    static r info(redis_model& in, client_state&, const command& c, time_point) {
+        const auto is_asked = [&](std::string_view section) {
+            return c.size() == 1 || std::any_of(c.begin() + 1, c.end(), [&](const auto& wanted) {
+                       const std::string s = in_lower_case(wanted);
+                       return s == section || s == "all" || s == "default" || s == "everything";
+                   });
+        };
+        std::string text;
+        const auto begin = [&](std::string_view title) {
+            if (!text.empty()) text += "\r\n";
+            text.append("# ").append(title).append("\r\n");
+        };
+        if (is_asked("server")) {
+            begin("Server");
+            text += "redis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:" + in.run_id_ +
+                    "\r\n";
+        }
+        if (is_asked("persistence")) {
+            begin("Persistence");
+            text += std::string("loading:") + (in.is_loading_ ? "1" : "0") +
+                    "\r\naof_enabled:" + (in.is_durable_ && !in.is_loading_ ? "1" : "0") +
+                    "\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0"
+                    "\r\naof_last_bgrewrite_status:ok"
+                    "\r\naof_last_write_status:ok\r\n";
+        }
+        if (is_asked("replication")) {
+            begin("Replication");
+            text += std::string("role:") + (in.is_replica_ ? "slave" : "master") +
+                    "\r\nconnected_slaves:" + std::to_string(in.attached_replicas_) +
+                    "\r\nmaster_replid:" + in.replid_ +
+                    "\r\nmaster_replid2:" + in.replid2_ + "\r\n";
+        }
+        return r::bulk(std::move(text));
+    }
+};
+
+const redis_model::known_command* redis_model::look_up(const command& c) {
+    using namespace trait;
+    using on = server_commands;
+    constexpr unsigned listening = while_loading | while_subscribed | not_in_scripts;
+    static constexpr known_command table[] = {
+        {"GET", {2, 0}, get},
+        {"GETRANGE", {4, 0}, getrange},
+        {"MGET", {-2, 0}, mget},
+        {"SET", {-3, writes | needs_memory}, set},
+        {"DEL", {-2, writes}, del},
+        {"EXISTS", {-2, 0}, exists},
+        {"TYPE", {2, 0}, type},
+        {"PTTL", {2, 0}, pttl},
+        {"PEXPIRE", {-3, writes}, pexpire},
+        {"PERSIST", {2, writes}, persist},
+        {"RPUSH", {-3, writes | needs_memory}, rpush},
+        {"SADD", {-3, writes | needs_memory}, sadd},
+        {"SISMEMBER", {3, 0}, sismember},
+        {"SCAN", {8, 0}, scan},
+        {"ZADD", {-4, writes | needs_memory}, zadd},
+        {"ZREM", {-3, writes}, zrem},
+        {"ZCARD", {2, 0}, zcard},
+        {"ZSCORE", {3, 0}, zscore},
+        {"ZRANK", {3, 0}, zrank},
+        {"ZRANGE", {-4, 0}, zrange},
+        {"ZRANGEBYSCORE", {-4, 0}, zrangebyscore},
+        {"ZREMRANGEBYSCORE", {4, writes}, zremrangebyscore},
+        {"AUTH", {-2, while_loading | not_in_scripts | before_auth}, nullptr, on::auth},
+        {"SELECT", {2, while_loading}, nullptr, on::select},
+        {"PING", {-1, while_subscribed}, nullptr, on::ping},
+        {"SUBSCRIBE", {-2, listening}, nullptr, on::subscribe},
+        {"UNSUBSCRIBE", {-1, listening}, nullptr, on::unsubscribe},
+        {"PUBLISH", {3, while_loading}, nullptr, on::publish},
+        {"TIME", {1, while_loading}, nullptr, on::time},
+        {"INFO", {-1, while_loading}, nullptr, on::info},
+        {"FLUSHALL", {-1, writes}, nullptr, on::flush_all},
+        {"CLIENT|SETNAME", {3, while_loading | not_in_scripts}, nullptr, on::client_set_name},
+        {"CLIENT|LIST", {-2, while_loading | not_in_scripts}, nullptr, on::client_list},
+        {"CLIENT|KILL", {-3, while_loading | not_in_scripts}, nullptr, on::client_kill},
+        {"CONFIG|GET", {-3, while_loading | not_in_scripts}, nullptr, on::config_get},
+        {"SCRIPT|EXISTS", {-3, not_in_scripts}, nullptr, on::script_exists},
+        {"SCRIPT|LOAD", {3, not_in_scripts}, nullptr, on::script_load},
+        {"SCRIPT|FLUSH", {-2, not_in_scripts}, nullptr, on::script_flush},
+        {"EVAL", {-3, not_in_scripts}, nullptr, on::eval},
+        {"EVALSHA", {-3, not_in_scripts}, nullptr, on::evalsha},
     };
-    std::vector<r> found;
-    for (const auto& [name, value] : settings) {
-        const bool is_asked = std::any_of(c.begin() + 2, c.end(), [n = name](const auto& pattern) {
-            return matches(in_lower_case(pattern), n);
-        });
-        if (!is_asked) continue;
-        found.push_back(r::bulk(name));
-        found.push_back(r::bulk(value));
-    }
-    return r::array(std::move(found));
+    static const auto by_name = [] {
+        std::unordered_map<std::string_view, const known_command*> all;
+        for (const known_command& one : table) all.emplace(one.name, &one);
+        return all;
+    }();
+    std::string name = in_upper_case(c.front());
+    if (has_subcommands(name) && c.size() > 1) name += "|" + in_upper_case(c[1]);
+    const auto it = by_name.find(name);
+    return it != by_name.end() ? it->second : nullptr;
 }
-
-r redis_model::info(client_state&, const command& c, time_point) {
-    const auto is_asked = [&](std::string_view section) {
-        return c.size() == 1 || std::any_of(c.begin() + 1, c.end(), [&](const auto& wanted) {
-                   const std::string s = in_lower_case(wanted);
-                   return s == section || s == "all" || s == "default" || s == "everything";
-               });
-    };
-    std::string text;
-    const auto begin = [&](std::string_view title) {
-        if (!text.empty()) text += "\r\n";
-        text.append("# ").append(title).append("\r\n");
-    };
-    if (is_asked("server")) {
-        begin("Server");
-        text += "redis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:" + run_id_ + "\r\n";
-    }
-    if (is_asked("persistence")) {
-        begin("Persistence");
-        text += std::string("loading:") + (is_loading_ ? "1" : "0") +
-                "\r\naof_enabled:" + (is_durable_ && !is_loading_ ? "1" : "0") +
-                "\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0"
-                "\r\naof_last_bgrewrite_status:ok"
-                "\r\naof_last_write_status:ok\r\n";
-    }
-    if (is_asked("replication")) {
-        begin("Replication");
-        text += std::string("role:") + (is_replica_ ? "slave" : "master") +
-                "\r\nconnected_slaves:" + std::to_string(attached_replicas_) +
-                "\r\nmaster_replid:" + replid_ + "\r\nmaster_replid2:" + replid2_ + "\r\n";
-    }
-    return r::bulk(std::move(text));
-}
-
-const data_command* find_sorted_set_command(std::string_view name) {
-    static const std::unordered_map<std::string_view, data_command> all = {
-        {"ZADD", {{-4, trait::writes | trait::needs_memory}, zadd}},
-        {"ZREM", {{-3, trait::writes}, zrem}},
-        {"ZCARD", {{2, 0}, zcard}},
-        {"ZSCORE", {{3, 0}, zscore}},
-        {"ZRANK", {{3, 0}, zrank}},
-        {"ZRANGE", {{-4, 0}, zrange}},
-        {"ZRANGEBYSCORE", {{-4, 0}, zrangebyscore}},
-        {"ZREMRANGEBYSCORE", {{4, trait::writes}, zremrangebyscore}},
-    };
-    const auto it = all.find(name);
-    return it != all.end() ? &it->second : nullptr;
-}
-
 }  // namespace redlock::fakes

@@ -21,73 +21,44 @@
 
 namespace redlock::fakes {
 
-class channels;
+struct client_state;
 
-/// A connection as one sees it that publishes. It and the server may end in any order.
-class subscriber {
-public:
-    subscriber() = default;
-    ~subscriber() { leave(); }
-    subscriber(const subscriber&) = delete;  // the server knows it by its address
-    subscriber& operator=(const subscriber&) = delete;
+/// The connections of one process of a server that said anything, and the channels to which they
+/// are subscribed. It ends with the process.
+struct client_registry {
+    std::map<std::uint64_t, client_state*> by_id{};
+    /// Those of a channel are in the order in which they subscribed.
+    std::map<std::string, std::vector<client_state*>> by_channel{};
 
-    /// Takes each message, as bytes in RESP2, while the command that publishes it is carried out.
-    /// Messages for which there is none are lost, and yet count as received. Throws nothing and
-    /// has the server execute nothing; it may end connections, this one too.
-    std::function<void(std::string)> push{};
+    bool is_subscribed(const client_state* client, const std::string& channel) const noexcept;
+    void unsubscribe(const client_state* client, const std::string& channel) noexcept;
+};
 
-    /// Ends all of them.
+/// What the server keeps of one connection, which it knows by its address. The two may end in any
+/// order.
+struct client_state {
+    client_state() = default;
+    ~client_state() { leave(); }
+    client_state(const client_state&) = delete;
+    client_state& operator=(const client_state&) = delete;
+
+    /// The process knows nothing of it any more.
     void leave() noexcept;
     /// Those that the process it talks to knows of: none after a crash.
-    std::size_t subscriptions() const noexcept { return in_.expired() ? 0 : names_.size(); }
-
-private:
-    friend class channels;
-
-    std::weak_ptr<channels> in_{};
-    std::set<std::string> names_{};  // outdated where that is gone
-};
-
-/// The channels of one process of a server. They end with it.
-class channels : public std::enable_shared_from_this<channels> {
-public:
-    void subscribe(subscriber& client, const std::string& name);
-    void unsubscribe(subscriber& client, const std::string& name) noexcept;
-    /// The first of the channels that `client` is subscribed to; null where there is none.
-    const std::string* first_of(const subscriber& client) const noexcept;
-    /// Sends to the subscribers in the order in which they subscribed. Returns their number.
-    std::int64_t publish(const std::string& name, const std::string& message);
-
-private:
-    friend class subscriber;
-
-    bool has(const std::string& name, const subscriber* client) const noexcept;
-    void forget(const std::string& name, const subscriber* client) noexcept;
-
-    std::map<std::string, std::vector<subscriber*>> by_name_;
-};
-
-/// Null where there is none of that name, which is in upper case.
-const data_command* find_data_command(std::string_view name);
-
-struct client_state;
-/// The connections of one process of a server that said anything, by their ids.
-using client_registry = std::map<std::uint64_t, client_state*>;
-
-/// What the server keeps of one connection. Messages go to its `push`.
-struct client_state : subscriber {
-    client_state() = default;
-    ~client_state() {
-        if (const auto all = known_to.lock()) all->erase(id);
-    }
+    std::size_t subscriptions() const noexcept { return known_to.expired() ? 0 : channels.size(); }
 
     bool is_authenticated = false;
     std::size_t database = 0;
     std::string name{};  ///< By CLIENT SETNAME.
+    /// Takes each message, as bytes in RESP2, while the command that publishes it is carried out.
+    /// Messages for which there is none are lost, and yet count as received. Throws nothing and
+    /// has the server execute nothing; it may end connections, this one too.
+    std::function<void(std::string)> push{};
     /// The server ends the connection. It is called while a command is carried out.
     std::function<void()> hang_up{};
     std::uint64_t id = 0;
     std::weak_ptr<client_registry> known_to{};
+    std::set<std::string> channels{};  ///< Outdated where that is gone.
 };
 
 class redis_model {
@@ -142,53 +113,23 @@ public:
 
 private:
     class script_run;
-    struct server_command;
-    struct known_command {
-        std::string name{};
-        command_traits traits{};
-        const data_command* on_data = nullptr;
-        const server_command* on_server = nullptr;
-    };
+    struct server_commands;
+    struct known_command;
 
-    static const server_command* find_server_command(std::string_view name);
-    static std::optional<known_command> look_up(const command& c);
+    static const known_command* look_up(const command& c);
     std::optional<model_reply> refuse(const client_state& from, const known_command& what) const;
     model_reply carry_out(client_state& from, const known_command& what, const command& c,
                           time_point now);
-
-    model_reply auth(client_state& from, const command& c, time_point now);
-    model_reply select(client_state& from, const command& c, time_point now);
-    model_reply ping(client_state& from, const command& c, time_point now);
-    model_reply time(client_state& from, const command& c, time_point now);
-    model_reply info(client_state& from, const command& c, time_point now);
-    model_reply subscribe(client_state& from, const command& c, time_point now);
-    model_reply unsubscribe(client_state& from, const command& c, time_point now);
-    model_reply publish(client_state& from, const command& c, time_point now);
-    model_reply flush_all(client_state& from, const command& c, time_point now);
-    model_reply client_set_name(client_state& from, const command& c, time_point now);
-    model_reply client_list(client_state& from, const command& c, time_point now);
-    model_reply client_kill(client_state& from, const command& c, time_point now);
-    model_reply config_get(client_state& from, const command& c, time_point now);
-    model_reply script_exists(client_state& from, const command& c, time_point now);
-    model_reply script_load(client_state& from, const command& c, time_point now);
-    model_reply script_flush(client_state& from, const command& c, time_point now);
-    model_reply eval(client_state& from, const command& c, time_point now);
-    model_reply evalsha(client_state& from, const command& c, time_point now);
-    static std::optional<model_reply> refuse_keys(const command& c);
-    model_reply load(const std::string& text);
-    model_reply run_script(const client_state& from, const std::string& sha1, const command& c,
-                           time_point now);
     void start_process();
     std::string next_replid();
 
     std::array<keyspace, 16> databases_{};
     std::array<keyspace, 16> saved_{};
     std::array<keyspace, 16> others_{};
-    std::shared_ptr<channels> channels_{};       // of this process
-    std::shared_ptr<client_registry> clients_{};  // likewise
+    std::shared_ptr<client_registry> clients_{};  // of this process
     std::uint64_t clients_so_far_ = 0;
     std::map<std::string, std::string> cached_;  // the scripts that this process knows, by SHA1
-    std::set<std::string> forbidden_;
+    std::set<std::string, std::less<>> forbidden_;
     std::string run_id_;
     std::string replid_;
     std::string replid2_;  // that it had as a replica
@@ -202,8 +143,5 @@ private:
     bool is_replica_ = false;
     bool is_durable_ = false;
 };
-
-/// Null where there is none of that name, which is in upper case.
-const data_command* find_sorted_set_command(std::string_view name);
 
 }  // namespace redlock::fakes
