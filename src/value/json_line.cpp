@@ -1,7 +1,5 @@
 // States, votes and events as lines of JSON, escaped for any reader.
 // SPDX-License-Identifier: MIT
-#include "value/json_line.hpp"
-
 #include "value/metrics.hpp"
 #include "value/text.hpp"
 
@@ -9,13 +7,23 @@
 #include <redlock/event.hpp>
 #include <redlock/json.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <ctime>
-#include <utility>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
 
-namespace redlock::text {
+namespace redlock {
+
+static std::string to_json(const error_code& error);
+
+namespace {
 
 constexpr std::uint32_t replacement = 0xfffd;
 
@@ -23,7 +31,9 @@ constexpr std::uint32_t replacement = 0xfffd;
 constexpr std::string_view short_escapes = "\"\\\b\f\n\r\t";
 constexpr std::string_view short_names = "\"\\bfnrt";
 
-std::string json_text(std::string_view value) {
+// What is no valid UTF-8 becomes U+FFFD, byte by byte; characters that `detail::is_shown` rejects
+// are escaped.
+std::string in_quotes(std::string_view value) {
     std::string to = "\"";
     while (!value.empty()) {
         const auto c = detail::first_character(value);
@@ -42,121 +52,56 @@ std::string json_text(std::string_view value) {
     return to += '"';
 }
 
-void json_object::add(std::string_view name, std::string_view value) {
-    add_raw(name, json_text(value));
-}
-
-void json_object::add(std::string_view name, std::int64_t value) {
-    add_raw(name, std::to_string(value));
-}
-
-void json_object::add_raw(std::string_view name, std::string_view value) {
-    text_ += text_.empty() ? "{\"" : ",\"";
-    text_.append(name).append("\":").append(value);
-}
-
-std::string json_object::close() { return text_.empty() ? "{}" : std::exchange(text_, {}) + '}'; }
-
-void add_error(json_object& to, const error_code& error) {
-    if (!error) return;
-    json_object out;
-    out.add("category", error.category().name());
-    out.add("value", error.value());
-    out.add("message", error.message());
-    to.add_raw("error", out.close());
-}
-
-std::string json_of_vote(const node_vote& v) {
-    json_object out;
-    out.add("node", v.node.view());
-    out.add("answer", to_string(v.answer));
-    out.add("cause", cause(v));
-    out.add("elapsed_us", v.elapsed.count());
-    add_error(out, v.error);
-    out.add_filled("resource", v.resource);
-    if (v.retry_in.count() != 0) out.add("retry_in_ms", v.retry_in.count());
-    if (v.fence != 0) out.add("fence", static_cast<std::int64_t>(v.fence));
-    return out.close();
-}
-
-}  // namespace redlock::text
-
-namespace redlock {
-
-namespace {
-
-using text::json_list;
-using text::json_object;
-using text::json_text;
-
-std::int64_t signed_of(std::uint64_t value) { return static_cast<std::int64_t>(value); }
-
-template <class Rep, class Period>
-std::optional<std::int64_t> count_of(const std::optional<std::chrono::duration<Rep, Period>>& of) {
-    return of ? std::optional<std::int64_t>(of->count()) : std::nullopt;
-}
-
-std::string json_of_node(const node_state& node) {
-    json_object out;
-    out.add("name", node.node.view());
-    out.add("state", to_string(node.state));
-    out.add("owner", node.owner);
-    out.add("ttl_ms", node.ttl.count());
-    out.add("error", problem_of(node));
-    out.add_list("readers", node.readers, json_text);
-    out.add_filled("note", node.note);
-    return out.close();
-}
-
-std::string json_of_slot(const slot_state& slot) {
-    json_object out;
-    out.add("slot", slot.number);
-    out.add("owner", slot.owner);
-    out.add("fence", signed_of(slot.fence));
-    out.add("valid_ms", slot.valid_for.count());
-    out.add_flag("kept", slot.kept);
-    out.add_filled("note", slot.note);
-    return out.close();
-}
-
-std::string json_of_finding(const node_finding& f) {
-    json_object out;
-    out.add("severity", to_string(f.severity));
-    out.add("problem", to_string(f.problem));
-    out.add("text", f.text);
-    return out.close();
-}
-
-std::string json_of_issue(const config_issue& issue) {
-    json_object out;
-    out.add("severity", issue.severity == config_issue::level::error ? "error" : "warning");
-    out.add("where", issue.where);
-    out.add("message", issue.message);
-    return out.close();
-}
-
-std::string json_of_histogram(const histogram& h) {
-    std::string buckets = "[";
-    for (std::size_t i = 0; i < h.counts.size(); ++i) {
-        const bool is_last = i == histogram::bounds.size();
-        const std::string bound = is_last ? "null" : std::to_string(histogram::bounds[i].count());
-        buckets += (i == 0 ? "[" : ",[") + bound + "," + std::to_string(h.counts[i]) + "]";
+// An optional value that is not there is null.
+template <class T>
+std::string json_of(const T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+        return value ? "true" : "false";
+    } else if constexpr (std::is_integral_v<T>) {
+        return std::to_string(value);
+    } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+        return in_quotes(value);
+    } else if constexpr (requires { value.has_value(); }) {
+        return value ? json_of(*value) : "null";
+    } else if constexpr (requires { typename T::period; }) {
+        return std::to_string(value.count());
+    } else if constexpr (requires { value.begin(); }) {
+        std::string out = "[";
+        for (const auto& one : value) out.append(out.size() == 1 ? "" : ",").append(json_of(one));
+        return out + "]";
+    } else {
+        return to_json(value);
     }
-    json_object out;
-    out.add("count", signed_of(h.count()));
-    out.add("sum_us", h.sum.count());
-    out.add_raw("buckets", buckets + "]");
-    return out.close();
 }
 
-std::string json_of_node_stats(const node_stats& node) {
-    json_object out;
-    out.add("name", node.name);
-    out.add_raw("round_trip", json_of_histogram(node.round_trip));
-    out.add("owed_releases", signed_of(node.owed_releases));
-    out.add("connected", signed_of(node.connected));
-    out.add("votes", signed_of(node.votes));
-    return out.close();
+// The names are the library's own, each once, of letters and underscores.
+struct member {
+    template <class T>
+    member(std::string_view called, const T& value) : name(called), json(json_of(value)) {}
+    explicit member(std::string_view left_out) : name(left_out) {}
+
+    std::string_view name;
+    std::string json{};  // empty: it is left out
+};
+
+// Left out where the value says nothing.
+template <class T>
+member if_any(std::string_view name, const T& value) {
+    const bool is_any = [&] {
+        if constexpr (requires { value.empty(); }) return !value.empty();
+        else if constexpr (requires { value.failed(); }) return value.failed();
+        else return value != T{};
+    }();
+    return is_any ? member(name, value) : member(name);
+}
+
+std::string object(const std::vector<member>& members) {
+    std::string out;
+    for (const member& m : members) {
+        if (m.json.empty()) continue;
+        out.append(out.empty() ? "{\"" : ",\"").append(m.name).append("\":").append(m.json);
+    }
+    return out.empty() ? "{}" : out + '}';
 }
 
 std::string utc(std::chrono::system_clock::time_point at) {
@@ -174,128 +119,172 @@ std::string utc(std::chrono::system_clock::time_point at) {
 
 }  // namespace
 
+static std::string to_json(const error_code& error) {
+    return object({{"category", error.category().name()},
+                   {"value", error.value()},
+                   {"message", error.message()}});
+}
+
+static std::string to_json(const node_vote& v) {
+    return object({{"node", v.node.view()},
+                   {"answer", to_string(v.answer)},
+                   {"cause", text::cause(v)},
+                   {"elapsed_us", v.elapsed},
+                   if_any("error", v.error),
+                   if_any("resource", v.resource),
+                   if_any("retry_in_ms", v.retry_in),
+                   if_any("fence", v.fence)});
+}
+
+static std::string to_json(const node_state& node) {
+    return object({{"name", node.node.view()},
+                   {"state", to_string(node.state)},
+                   {"owner", node.owner},
+                   {"ttl_ms", node.ttl},
+                   {"error", problem_of(node)},
+                   {"readers", node.readers},
+                   if_any("note", node.note)});
+}
+
+static std::string to_json(const slot_state& slot) {
+    return object({{"slot", slot.number},
+                   {"owner", slot.owner},
+                   {"fence", slot.fence},
+                   {"valid_ms", slot.valid_for},
+                   {"kept", slot.kept},
+                   if_any("note", slot.note)});
+}
+
+static std::string to_json(const node_finding& f) {
+    return object(
+        {{"severity", to_string(f.severity)}, {"problem", to_string(f.problem)}, {"text", f.text}});
+}
+
+static std::string to_json(const config_issue& issue) {
+    const bool is_error = issue.severity == config_issue::level::error;
+    return object({{"severity", is_error ? "error" : "warning"},
+                   {"where", issue.where},
+                   {"message", issue.message}});
+}
+
+static std::string to_json(const histogram& h) {
+    std::vector<std::array<std::optional<std::int64_t>, 2>> buckets;  // the last has no bound
+    for (std::size_t i = 0; i < h.counts.size(); ++i) {
+        auto& [bound, count] = buckets.emplace_back();
+        if (i < h.bounds.size()) bound = h.bounds[i].count();
+        count = static_cast<std::int64_t>(h.counts[i]);
+    }
+    return object({{"count", h.count()}, {"sum_us", h.sum}, {"buckets", buckets}});
+}
+
+static std::string to_json(const node_stats& node) {
+    return object({{"name", node.name},
+                   {"round_trip", node.round_trip},
+                   {"owed_releases", node.owed_releases},
+                   {"connected", node.connected},
+                   {"votes", node.votes}});
+}
+
 std::string to_json(const resource_state& state) {
-    json_object out;
-    out.add("resource", state.resource);
-    out.add_flag("held", state.held);
-    out.add("owner", state.owner);
-    out.add("fence", signed_of(state.fence));
-    out.add("valid_ms", state.valid_for.count());
-    out.add("since_ms", count_of(state.held_for));
-    out.add("quorum", signed_of(state.quorum));
-    if (state.quorum_after != 0) out.add("quorum_after", signed_of(state.quorum_after));
-    out.add_list("nodes", state.nodes, json_of_node);
-    out.add("slot_count", state.slot_count);
-    out.add_list("slots", state.slots, json_of_slot);
-    out.add("waiting", signed_of(state.waiting));
-    out.add_list("readers", state.readers, json_text);
-    if (!state.reader_notes.empty()) out.add_list("reader_notes", state.reader_notes, json_text);
-    out.add_flag("kept", state.kept);
-    out.add_flag("decided", state.decided);
-    out.add_filled("note", state.note);
-    return out.close();
+    return object({{"resource", state.resource},
+                   {"held", state.held},
+                   {"owner", state.owner},
+                   {"fence", state.fence},
+                   {"valid_ms", state.valid_for},
+                   {"since_ms", state.held_for},
+                   {"quorum", state.quorum},
+                   if_any("quorum_after", state.quorum_after),
+                   {"nodes", state.nodes},
+                   {"slot_count", state.slot_count},
+                   {"slots", state.slots},
+                   {"waiting", state.waiting},
+                   {"readers", state.readers},
+                   if_any("reader_notes", state.reader_notes),
+                   {"kept", state.kept},
+                   {"decided", state.decided},
+                   if_any("note", state.note)});
 }
 
 std::string to_json(const list_standing& of) {
-    json_object out;
-    out.add("state", to_string(of.state));
-    out.add("number", signed_of(of.number));
-    out.add("settles_ms", of.settles_in.count());
-    out.add_flag("announced", of.is_announced);
-    return out.close();
+    return object({{"state", to_string(of.state)},
+                   {"number", of.number},
+                   {"settles_ms", of.settles_in},
+                   {"announced", of.is_announced}});
 }
 
 std::string to_json(const node_report& r) {
-    json_object out;
-    out.add("name", r.name);
-    out.add_flag("reachable", r.is_reachable);
-    out.add_flag("votes", r.has_vote);
-    out.add("version", r.version);
-    out.add("role", r.role);
-    if (r.has_log) {
-        out.add_flag("appendonly", *r.has_log);
-    } else {
-        out.add_raw("appendonly", "null");
-    }
-    out.add("appendfsync", r.fsync);
-    out.add("maxmemory_policy", r.eviction_policy);
-    out.add("used_memory", signed_of(r.memory_used));
-    out.add("maxmemory", signed_of(r.memory_limit));
-    out.add("replicas", signed_of(r.replicas));
-    out.add_flag("cluster_mode", r.is_cluster);
-    out.add("clock_offset_us", count_of(r.clock_offset));
-    out.add("round_trip_us", r.round_trip.count());
-    out.add("node_timeout_ms", r.node_timeout.count());
-    out.add("ttl_max_ms", r.ttl_max.count());
-    out.add_raw("list", to_json(r.list));
-    out.add_list("missing_rights", r.missing_rights, json_text);
-    out.add_list("findings", r.findings, json_of_finding);
-    return out.close();
+    return object({{"name", r.name},
+                   {"reachable", r.is_reachable},
+                   {"votes", r.has_vote},
+                   {"version", r.version},
+                   {"role", r.role},
+                   {"appendonly", r.has_log},
+                   {"appendfsync", r.fsync},
+                   {"maxmemory_policy", r.eviction_policy},
+                   {"used_memory", r.memory_used},
+                   {"maxmemory", r.memory_limit},
+                   {"replicas", r.replicas},
+                   {"cluster_mode", r.is_cluster},
+                   {"clock_offset_us", r.clock_offset},
+                   {"round_trip_us", r.round_trip},
+                   {"node_timeout_ms", r.node_timeout},
+                   {"ttl_max_ms", r.ttl_max},
+                   {"list", r.list},
+                   {"missing_rights", r.missing_rights},
+                   {"findings", r.findings}});
 }
 
-std::string to_json(const std::vector<node_report>& reports) {
-    return json_list(reports, [](const node_report& one) { return to_json(one); });
-}
+std::string to_json(const std::vector<node_report>& reports) { return json_of(reports); }
 
 std::string to_json(const refusal& why) {
-    json_object out;
-    text::add_error(out, why.code);
-    out.add("message", why.message());
-    out.add_filled("detail", why.detail);
-    out.add_list("votes", why.votes, text::json_of_vote);
-    return out.close();
+    return object({if_any("error", why.code),
+                   {"message", why.message()},
+                   if_any("detail", why.detail),
+                   {"votes", why.votes}});
 }
 
 std::string to_json(const revocation& done) {
-    json_object out;
-    out.add_flag("held", !done.holders.empty());
-    out.add_list("revoked", done.revoked, json_text);
-    out.add_list("freed", done.freed, json_text);
-    out.add_list("holders", done.holders, json_text);
-    out.add_list("votes", done.votes, text::json_of_vote);
-    return out.close();
+    return object({{"held", !done.holders.empty()},
+                   {"revoked", done.revoked},
+                   {"freed", done.freed},
+                   {"holders", done.holders},
+                   {"votes", done.votes}});
 }
 
 std::string to_json(const config_error& why) {
-    json_object out;
-    text::add_error(out, why.code());
-    out.add("message", why.message());
-    out.add("source", why.source());
-    out.add_list("issues", why.issues(), json_of_issue);
-    return out.close();
+    return object({if_any("error", why.code()),
+                   {"message", why.message()},
+                   {"source", why.source()},
+                   {"issues", why.issues()}});
 }
 
 std::string to_json(const client_stats& stats) {
-    json_object out;
+    std::vector<member> all;
     const auto add_all = [&](const auto& list) {
-        for (const auto& m : list) out.add(m.name, signed_of(stats.*m.member));
+        for (const auto& m : list) all.emplace_back(m.name, stats.*m.member);
     };
     add_all(detail::outcome_counters);
     add_all(detail::gauges);
     add_all(detail::traffic_counters);
-    for (const auto& m : detail::histograms) {
-        out.add_raw(m.name, json_of_histogram(stats.*m.member));
-    }
-    out.add_list("nodes", stats.nodes, json_of_node_stats);
-    return out.close();
+    add_all(detail::histograms);
+    all.emplace_back("nodes", stats.nodes);
+    return object(all);
 }
 
-std::string to_json(const std::vector<std::string>& texts) { return json_list(texts, json_text); }
+std::string to_json(const std::vector<std::string>& texts) { return json_of(texts); }
 
 std::string to_json(const event& e, std::chrono::system_clock::time_point at) {
-    text::json_object out;
-    out.add("time", utc(at));
-    out.add("kind", to_string(e.kind));
-    out.add("severity", to_string(e.severity));
-    out.add_filled("resource", e.resource);
-    out.add_filled("node", e.node);
-    text::add_error(out, e.error);
-    if (e.duration.count() != 0) out.add("duration_us", e.duration.count());
-    if (e.id != 0) out.add_raw("id", std::to_string(e.id));
-    if (e.parent != 0) out.add_raw("parent", std::to_string(e.parent));
-    out.add_filled("detail", e.detail);
-    if (!e.votes.empty()) out.add_list("votes", e.votes, text::json_of_vote);
-    return out.close();
+    return object({{"time", utc(at)},
+                   {"kind", to_string(e.kind)},
+                   {"severity", to_string(e.severity)},
+                   if_any("resource", e.resource),
+                   if_any("node", e.node),
+                   if_any("error", e.error),
+                   if_any("duration_us", e.duration),
+                   if_any("id", e.id),
+                   if_any("parent", e.parent),
+                   if_any("detail", e.detail),
+                   if_any("votes", e.votes)});
 }
 
 }  // namespace redlock
