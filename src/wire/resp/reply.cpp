@@ -57,11 +57,13 @@ constexpr std::size_t slice_bytes = 16 * 1024;
 // Of arrays in arrays. One less than hiredis 0.14 can do; later versions can do more.
 constexpr std::size_t max_nesting = 7;
 
+}  // namespace
+
 /// What the callbacks of hiredis build into. Objects are handed to hiredis as index + 1, because a
 /// null pointer means failure to it. Nothing may throw through C.
-class builder {
+class reply_builder {
 public:
-    explicit builder(std::size_t max_elements) : max_elements_(max_elements) {}
+    explicit reply_builder(std::size_t max_elements) : max_elements_(max_elements) {}
 
     void clear() {
         arena_.clear();
@@ -143,8 +145,10 @@ private:
     std::string_view refusal_;  // of static storage
 };
 
-builder& builder_of(const redisReadTask* task) noexcept {
-    return *static_cast<builder*>(task->privdata);
+namespace {
+
+reply_builder& builder_of(const redisReadTask* task) noexcept {
+    return *static_cast<reply_builder*>(task->privdata);
 }
 
 /// A template because the members differ: hiredis 1 counts elements in size_t, and has the types
@@ -173,129 +177,86 @@ Functions make_functions() noexcept {
     return f;
 }
 
-struct reader_free {
-    void operator()(redisReader* reader) const noexcept { redisReaderFree(reader); }
-};
-using reader_ptr = std::unique_ptr<redisReader, reader_free>;
-
-reader_ptr make_reader(builder& target) {
-    static redisReplyObjectFunctions functions = make_functions<redisReplyObjectFunctions>();
-    reader_ptr reader(redisReaderCreateWithFunctions(&functions));
-    if (!reader) throw std::bad_alloc();
-    reader->privdata = &target;  // redisReaderSetPrivdata cuts the pointer to an int
-    return reader;
-}
-
 }  // namespace
 
-class parser::impl {
-public:
-    explicit impl(parser_limits limits)
-        : limits_(limits), builder_(limits.max_elements), reader_(make_reader(builder_)) {}
+void parser::reader_free::operator()(redisReader* reader) const noexcept {
+    redisReaderFree(reader);
+}
 
-    outcome feed(std::string_view& bytes, reply& out) {
-        out = reply();
-        if (!reader_) return outcome::broken;
-        if (between_replies_) {
-            builder_.clear();
-            between_replies_ = false;
-        }
-        for (;;) {
-            if (unparsed_) {
-                const outcome now = parse();
-                if (now == outcome::complete) out = reply(builder_.arena(), 0);
-                if (now != outcome::need_more) return now;
-            }
-            if (bytes.empty()) return outcome::need_more;
-            // Below the limit here, so hiredis never buffers more than it.
-            assert(reply_bytes_ <= limits_.max_reply_bytes);
-            const std::size_t room = limits_.max_reply_bytes - reply_bytes_;
-            const std::string_view slice = bytes.substr(0, std::min(slice_bytes, room));
-            if (redisReaderFeed(reader_.get(), slice.data(), slice.size()) != REDIS_OK) {
-                return break_off(reader_->errstr);
-            }
-            bytes.remove_prefix(slice.size());
-            reply_bytes_ += slice.size();
-            unparsed_ = true;
-        }
-    }
-
-    std::string_view error() const noexcept { return error_; }
-
-    void reset() {
-        builder_ = builder(limits_.max_elements);
-        reader_ = make_reader(builder_);
-        error_.clear();
-        reply_bytes_ = 0;
-        unparsed_ = false;
-        between_replies_ = false;
-    }
-
-    void set_limit(std::size_t bytes) {
-        assert(bytes >= limits_.max_reply_bytes);
-        limits_.max_reply_bytes = bytes;
-    }
-
-private:
-    outcome parse() {
-        void* root = nullptr;
-        if (redisReaderGetReply(reader_.get(), &root) != REDIS_OK) {
-            const std::string_view refusal = builder_.refusal();
-            return break_off(refusal.empty() ? std::string_view(reader_->errstr) : refusal);
-        }
-        if (root) {
-            assert(reader_->pos <= reader_->len);
-            // What is left belongs to the replies after this one.
-            reply_bytes_ = reader_->len - reader_->pos;
-            unparsed_ = reply_bytes_ > 0;
-            between_replies_ = true;
-            return outcome::complete;
-        }
-        unparsed_ = false;
-        return reply_bytes_ < limits_.max_reply_bytes ? outcome::need_more
-                                                      : break_off("reply is too long");
-    }
-
-    outcome break_off(std::string_view why) {
-        assert(!why.empty());
-        error_ = why;
-        reader_.reset();
-        return outcome::broken;
-    }
-
-    parser_limits limits_;
-    builder builder_;
-    reader_ptr reader_;  // null when broken
-    std::string error_;   // empty unless broken
-    // Taken, of this reply and what follows it in the buffer; at most `max_reply_bytes`.
-    std::size_t reply_bytes_ = 0;
-    bool unparsed_ = false;         // hiredis has bytes it has not looked at
-    bool between_replies_ = false;  // the arena holds a reply that was given out
-};
-
-parser::parser(parser_limits limits) : impl_(std::make_unique<impl>(limits)) {}
+parser::parser(parser_limits limits) : limits_(limits) { reset(); }
 parser::~parser() = default;
 parser::parser(parser&&) noexcept = default;
 parser& parser::operator=(parser&&) noexcept = default;
 
 parser::outcome parser::feed(std::string_view& bytes, reply& out) {
-    assert(impl_);
-    return impl_->feed(bytes, out);
-}
-
-std::string_view parser::error() const noexcept {
-    assert(impl_);
-    return impl_->error();
+    assert(builder_);
+    out = reply();
+    if (!reader_) return outcome::broken;
+    if (between_replies_) {
+        builder_->clear();
+        between_replies_ = false;
+    }
+    for (;;) {
+        if (unparsed_) {
+            const outcome now = parse();
+            if (now == outcome::complete) out = reply(builder_->arena(), 0);
+            if (now != outcome::need_more) return now;
+        }
+        if (bytes.empty()) return outcome::need_more;
+        // Below the limit here, so hiredis never buffers more than it.
+        assert(reply_bytes_ <= limits_.max_reply_bytes);
+        const std::size_t room = limits_.max_reply_bytes - reply_bytes_;
+        const std::string_view slice = bytes.substr(0, std::min(slice_bytes, room));
+        if (redisReaderFeed(reader_.get(), slice.data(), slice.size()) != REDIS_OK) {
+            return break_off(reader_->errstr);
+        }
+        bytes.remove_prefix(slice.size());
+        reply_bytes_ += slice.size();
+        unparsed_ = true;
+    }
 }
 
 void parser::reset() {
-    assert(impl_);
-    impl_->reset();
+    static auto functions = make_functions<redisReplyObjectFunctions>();
+    builder_ = std::make_unique<reply_builder>(limits_.max_elements);
+    reader_.reset(redisReaderCreateWithFunctions(&functions));
+    if (!reader_) throw std::bad_alloc();
+    reader_->privdata = builder_.get();  // redisReaderSetPrivdata cuts the pointer to an int
+    error_.clear();
+    reply_bytes_ = 0;
+    unparsed_ = false;
+    between_replies_ = false;
 }
 
 void parser::set_limit(std::size_t bytes) {
-    assert(impl_);
-    impl_->set_limit(bytes);
+    assert(bytes >= limits_.max_reply_bytes);
+    limits_.max_reply_bytes = bytes;
+}
+
+parser::outcome parser::parse() {
+    void* root = nullptr;
+    if (redisReaderGetReply(reader_.get(), &root) != REDIS_OK) {
+        const std::string_view refusal = builder_->refusal();
+        return break_off(refusal.empty() ? std::string_view(reader_->errstr) : refusal);
+    }
+    if (root) {
+        assert(reader_->pos <= reader_->len);
+        // What is left belongs to the replies after this one.
+        reply_bytes_ = reader_->len - reader_->pos;
+        unparsed_ = reply_bytes_ > 0;
+        between_replies_ = true;
+        return outcome::complete;
+    }
+    unparsed_ = false;
+    return reply_bytes_ < limits_.max_reply_bytes ? outcome::need_more
+                                                  : break_off("reply is too long");
+}
+
+parser::outcome parser::break_off(std::string_view why) {
+    assert(!why.empty());
+    error_ = why;
+    reader_.reset();
+    return outcome::broken;
 }
 
 }  // namespace redlock::resp

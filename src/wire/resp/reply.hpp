@@ -10,11 +10,14 @@
 #include <string_view>
 #include <vector>
 
+struct redisReader;
+
 namespace redlock::resp {
 
 enum class reply_type : std::uint8_t { nil, integer, status, string, error, array };
 
 class reply_arena;
+class reply_builder;
 
 /// Cheap to copy. Valid until the next call on the parser that gave it out. An accessor that does
 /// not fit the type returns a neutral value (0, "", nil), so a hostile node cannot cause more
@@ -66,7 +69,7 @@ public:
     outcome feed(std::string_view& bytes, reply& out);
 
     /// Why the parser is broken; empty when it is not.
-    std::string_view error() const noexcept;
+    std::string_view error() const noexcept { return error_; }
 
     /// Forgets everything, for a new connection.
     void reset();
@@ -74,8 +77,21 @@ public:
     void set_limit(std::size_t bytes);
 
 private:
-    class impl;
-    std::unique_ptr<impl> impl_;  // null once it was moved from
+    struct reader_free {
+        void operator()(redisReader* reader) const noexcept;
+    };
+
+    outcome parse();
+    outcome break_off(std::string_view why);
+
+    parser_limits limits_;
+    std::unique_ptr<reply_builder> builder_;              // null once it was moved from
+    std::unique_ptr<redisReader, reader_free> reader_{};  // null when broken
+    std::string error_{};                                 // empty unless broken
+    // Taken, of this reply and what follows it in the buffer; at most `max_reply_bytes`.
+    std::size_t reply_bytes_ = 0;
+    bool unparsed_ = false;         // hiredis has bytes it has not looked at
+    bool between_replies_ = false;  // the arena holds a reply that was given out
 };
 
 /// The root is element 0. The children of an array stand side by side, so each is found by index.
