@@ -41,6 +41,42 @@ namespace {
 
 using r = model_reply;
 
+namespace trait {
+constexpr unsigned writes = 1;
+constexpr unsigned needs_memory = 2;  // Refused where there is none left.
+constexpr unsigned while_loading = 4;
+constexpr unsigned not_in_scripts = 8;
+constexpr unsigned before_auth = 16;
+constexpr unsigned while_subscribed = 32;
+}  // namespace trait
+
+struct command_traits {
+    int arity = 0;  // Words, its name among them; negative: at least as many.
+    unsigned flags = 0;
+
+    bool has(unsigned flag) const noexcept { return (flags & flag) != 0; }
+    bool takes(std::size_t words) const noexcept {
+        const int n = static_cast<int>(words);
+        return arity < 0 ? n >= -arity : n == arity;
+    }
+};
+
+r not_an_integer() {
+    return r::error("ERR value is not an integer or out of range");
+}
+
+r syntax_error() { return r::error("ERR syntax error"); }
+
+r wrong_type() {
+    return r::error("WRONGTYPE Operation against a key holding the wrong kind of value");
+}
+
+bool read_integer(std::string_view text, std::int64_t& out) {
+    const char* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, out);
+    return read.ec == std::errc() && read.ptr == end;
+}
+
 r invalid_expire(const char* in) {
     return r::error(std::string("ERR invalid expire time in '") + in + "' command");
 }
