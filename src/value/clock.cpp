@@ -8,6 +8,7 @@
 #include <forward_list>
 #include <mutex>
 #include <pthread.h>
+#include <system_error>
 #include <utility>
 
 namespace redlock {
@@ -20,7 +21,12 @@ std::atomic<std::uint32_t> fork_count{0};
 
 void note_fork() noexcept { fork_count.fetch_add(1, std::memory_order_relaxed); }
 
-[[maybe_unused]] const int is_noted = ::pthread_atfork(nullptr, nullptr, note_fork);
+// Without it a child process would take what is its parent's for its own.
+[[maybe_unused]] const bool is_noted = [] {
+    const int failed = ::pthread_atfork(nullptr, nullptr, note_fork);
+    if (failed != 0) throw std::system_error(failed, std::generic_category(), "pthread_atfork");
+    return true;
+}();
 
 }  // namespace
 

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include "value/owner_id.hpp"
 
-#include <pthread.h>
+#include "value/clock.hpp"
+
 #include <sys/random.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -17,21 +17,11 @@ namespace {
 constexpr std::string_view alphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-// A child of fork() must not repeat what its parent draws: it drops what was drawn ahead.
-std::atomic<unsigned> forks{0};
-
-bool watch_forks() {
-    const int failed =
-        ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
-    if (failed != 0) throw std::system_error(failed, std::generic_category(), "pthread_atfork");
-    return true;
-}
-
 // One system call serves 16 identities: getentropy gives up to 256 bytes.
 struct reserve {
     std::array<std::uint8_t, 256> bytes;
     std::size_t left = 0;
-    unsigned drawn_at_fork = 0;
+    detail::birthplace drawn;
 
     void refill() {
         left = 0;
@@ -39,20 +29,17 @@ struct reserve {
             throw std::system_error(errno, std::generic_category(), "getentropy");
         }
         left = bytes.size();
+        drawn = {};
     }
 };
 
 }  // namespace
 
 owner_id owner_id::random() {
-    static const bool watched = watch_forks();
     thread_local reserve stock;
-    const unsigned now = forks.load(std::memory_order_relaxed);
     owner_id id;
-    if (!watched || stock.left < id.bytes.size() || stock.drawn_at_fork != now) {
-        stock.refill();
-        stock.drawn_at_fork = now;
-    }
+    // A child of fork() must not repeat what its parent draws: it drops what was drawn ahead.
+    if (stock.left < id.bytes.size() || !stock.drawn.is_here()) stock.refill();
     stock.left -= id.bytes.size();
     std::memcpy(id.bytes.data(), stock.bytes.data() + stock.left, id.bytes.size());
     return id;
