@@ -130,14 +130,6 @@ std::vector<std::string> names_in(const char* const* given, std::size_t count) {
     return out;
 }
 
-int make(result<configuration, config_error> read, redlock_client** out) {
-    if (!read) return fail(read.error());
-    auto made = std::make_unique<redlock_client>();
-    made->shared = std::make_shared<shared_client>(std::move(*read));
-    *out = made.release();
-    return REDLOCK_OK;
-}
-
 // `read()` reads the configuration.
 template <class F>
 int make_of(redlock_client** out, const char* text, const char* name, F&& read) noexcept {
@@ -145,7 +137,12 @@ int make_of(redlock_client** out, const char* text, const char* name, F&& read) 
         if (out == nullptr) return refuse("out is null");
         *out = nullptr;
         if (text == nullptr) return refuse(std::string(name) + " is null");
-        return make(read(), out);
+        auto configured = read();
+        if (!configured) return fail(configured.error());
+        auto made = std::make_unique<redlock_client>();
+        made->shared = std::make_shared<shared_client>(std::move(*configured));
+        *out = made.release();
+        return static_cast<int>(REDLOCK_OK);
     });
 }
 

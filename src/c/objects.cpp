@@ -8,7 +8,6 @@
 #include <boost/system/errc.hpp>
 #include <boost/system/system_error.hpp>
 
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
