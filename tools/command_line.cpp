@@ -776,14 +776,12 @@ std::string parser::candidates(std::vector<std::string> words) const {
 // Of "--note=" the value is empty; CLI11 would take the next word for it.
 void parser::part_empty_values(std::vector<std::string>& words) const {
     const auto verb = words.begin() + static_cast<std::ptrdiff_t>(first_plain(words, 0, app_));
-    const CLI::App* of = &app_;
-    for (const CLI::App* one : app_.get_subcommands({})) {
-        if (verb != words.end() && one->get_name() == *verb) of = one;
-    }
+    const auto* const given = verb == words.end() ? nullptr : find_command(app_, *verb);
+    const CLI::App& of = given == nullptr ? app_ : *given;
     for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
         if (!words[i].starts_with("--") || !words[i].ends_with('=')) continue;
         const std::string name = words[i].substr(0, words[i].size() - 1);
-        if (!takes_next(name, *of)) continue;
+        if (!takes_next(name, of)) continue;
         words[i] = name;
         words.insert(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, "");
     }

@@ -8,7 +8,7 @@
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>
-#include <redlock/detail/shown_of.hpp>
+#include <redlock/detail/printable.hpp>
 #include <redlock/json.hpp>
 
 #include <algorithm>

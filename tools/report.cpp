@@ -6,7 +6,6 @@
 #include "tools/signals.hpp"
 
 #include <redlock/detail/printable.hpp>
-#include <redlock/detail/shown_of.hpp>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -18,7 +17,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
 #include <iostream>
 

@@ -13,7 +13,7 @@
 
 #include <redlock/client.hpp>
 #include <redlock/config.hpp>
-#include <redlock/detail/shown_of.hpp>
+#include <redlock/detail/printable.hpp>
 #include <redlock/event.hpp>
 #include <redlock/resource_state.hpp>
 #include <redlock/run_record.hpp>
@@ -226,6 +226,8 @@ private:
     void read_successes();
     void note_success(const std::string& resource, std::chrono::system_clock::time_point at);
     bool gives_period_back() const;
+    template <class F>
+    void after(clock::duration time, phase during, F then);
     void await_signal();
     void on_signal(int signal);
     void on_acquired(error_code ec, lease got);
@@ -465,9 +467,7 @@ void runner::acquire() {
 }
 
 void runner::tell_wait() {
-    timer_.expires_after(says_.pause());
-    timer_.async_wait([this](error_code ec) {
-        if (ec || phase_ != phase::waiting) return;
+    after(says_.pause(), phase::waiting, [this] {
         if (says_.draws() && !terminal_.is_ours()) return tell_wait();
         says_.tells_of_contention() || client_.stats().quorum == 0 ? look_at(0) : tell_wait();
     });
@@ -486,6 +486,15 @@ void runner::look_at(std::size_t which) {
         tell_wait();
     };
     client_.async_inspect(request_.resources[which], std::move(then));
+}
+
+// Calls `then` if the phase is still that one, and the timer was not set again meanwhile.
+template <class F>
+void runner::after(clock::duration time, phase during, F then) {
+    timer_.expires_after(time);
+    timer_.async_wait([this, during, then](error_code ec) {
+        if (!ec && phase_ == during) then();
+    });
 }
 
 void runner::await_signal() {
@@ -648,9 +657,7 @@ void runner::suspend(int signal, bool whole_job) {
 // A signal that came while redlock was stopped reaches CMD first: timeout(1) sends TERM, then CONT.
 void runner::continue_command() {
     is_to_continue_ = true;
-    timer_.expires_after(look_again);
-    timer_.async_wait([this](error_code ec) {
-        if (ec || phase_ != phase::running) return;
+    after(look_again, phase::running, [this] {
         is_to_continue_ = false;
         if (is_over()) return;  // on_lost is due, and kills it as it sleeps
         if (owns_screen_ && terminal_.is_ours()) terminal_.hand_to(child_.pid());
@@ -758,15 +765,10 @@ void runner::look() {
     }
     if (now >= kill_at_ + longest_death) {
         complain("processes of group " + std::to_string(child_.pid()) +
-                 " survive SIGKILL and may "
-                 "still work on " +
-                 name() + ": look at them with ps");
+                 " survive SIGKILL and may still work on " + name() + ": look at them with ps");
         return leave_running(own_failure);
     }
-    timer_.expires_after(look_again);
-    timer_.async_wait([this](error_code ec) {
-        if (!ec && phase_ == phase::stopping) look();
-    });
+    after(look_again, phase::stopping, [this] { look(); });
 }
 
 void runner::on_stopped() {
@@ -787,10 +789,8 @@ void runner::release() {
         if (phase_ == phase::releasing) on_released(ec);
     });
     // Where nodes hang, the release reaches them later or the ttl ends the key.
-    timer_.expires_after(longest_answer(options_) + options_.connect_timeout);
-    timer_.async_wait([this](error_code ec) {
-        if (!ec && phase_ == phase::releasing) on_released(errc::no_quorum);
-    });
+    after(longest_answer(options_) + options_.connect_timeout, phase::releasing,
+          [this] { on_released(errc::no_quorum); });
 }
 
 // Of a CMD that failed, where it may be tried again.
@@ -824,10 +824,8 @@ void runner::on_released(error_code ec) {
         return;
     }
     if (ec == errc::not_held && status_ != own_failure && status_ != lease_lost) {
-        complain("the lease of " + name() +
-                 " was gone from a quorum of nodes before CMD ended, "
-                 "which ended with status " +
-                 std::to_string(status_) +
+        complain("the lease of " + name() + " was gone from a quorum of nodes before CMD ended, "
+                 "which ended with status " + std::to_string(status_) +
                  ": an operator may have taken it (release --force), or a program deletes keys; "
                  "check what CMD wrote last");
         status_ = lease_lost;
@@ -838,10 +836,8 @@ void runner::on_released(error_code ec) {
                  (terms_.min_hold > 0ms ? " and --min-hold are over" : " is over"));
     } else if (terms_.min_hold > 0ms &&
                (child_.exec_error() != 0 || run_.id.empty() || gives_period_back())) {
-        timer_.expires_after(longest_answer(options_) + options_.connect_timeout);
-        timer_.async_wait([this](error_code why) {
-            if (!why && phase_ == phase::releasing) finish(status_);
-        });
+        after(longest_answer(options_) + options_.connect_timeout, phase::releasing,
+              [this] { finish(status_); });
         return free_kept(0);
     }
     finish(status_);
@@ -908,10 +904,7 @@ void runner::finish(int status) {
     }
     phase_ = phase::noting;
     note_run();
-    timer_.expires_after(longest_answer(options_) + options_.connect_timeout);
-    timer_.async_wait([this](error_code ec) {
-        if (!ec && phase_ == phase::noting) end();
-    });
+    after(longest_answer(options_) + options_.connect_timeout, phase::noting, [this] { end(); });
 }
 
 void runner::end() {

@@ -5,8 +5,8 @@
 #include "value/nodes.hpp"
 #include "value/text.hpp"
 
+#include <redlock/detail/printable.hpp>
 #include <redlock/detail/section.hpp>
-#include <redlock/detail/shown_of.hpp>
 #include <redlock/loss.hpp>
 #include <redlock/result.hpp>
 #include <redlock/vote.hpp>

@@ -5,7 +5,6 @@
 #include "value/owner_id.hpp"
 
 #include <redlock/detail/printable.hpp>
-#include <redlock/detail/shown_of.hpp>
 
 #include <cstdio>
 

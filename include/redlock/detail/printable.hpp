@@ -1,5 +1,5 @@
-// Which characters of an untrusted text may be shown, and the text with all others escaped; knows
-// no operation and no sink.
+// Which characters of an untrusted text may be shown, and the text with all others escaped; and how
+// many of a list. Knows no operation and no sink.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -65,6 +65,10 @@ inline std::string printable(std::string_view raw, std::size_t limit = std::stri
     }
     return out;
 }
+
+/// How many of a list a sentence names: all of up to five; of more the first three, before "and 28
+/// more".
+constexpr std::size_t shown_of(std::size_t count) noexcept { return count <= 5 ? count : 3; }
 
 /// Appends a character as JSON escapes it, by four hex digits.
 inline void append_escaped(std::string& to, std::uint32_t point) {
