@@ -14,7 +14,6 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
-#include <cstdio>
 #include <utility>
 #include <vector>
 

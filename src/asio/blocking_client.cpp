@@ -8,7 +8,6 @@
 #include <redlock/client.hpp>
 #include <redlock/detail/access.hpp>
 
-#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -20,7 +19,6 @@
 #include <optional>
 #include <thread>
 #include <tuple>
-#include <utility>
 
 namespace redlock {
 

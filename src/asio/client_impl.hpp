@@ -19,8 +19,6 @@
 #include <memory>
 #include <mutex>
 #include <random>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace redlock::detail {

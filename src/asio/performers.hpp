@@ -22,8 +22,6 @@
 #include <fcntl.h>
 #include <functional>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <thread>
 #include <unistd.h>
 #include <utility>

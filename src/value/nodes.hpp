@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
-#include <utility>
+#include <type_traits>
 
 namespace redlock {
 

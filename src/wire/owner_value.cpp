@@ -15,7 +15,6 @@
 #include <cassert>
 #include <charconv>
 #include <iterator>
-#include <limits>
 
 namespace redlock::wire {
 

@@ -12,7 +12,6 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <utility>
 
 namespace redlock::detail {
 

@@ -14,7 +14,6 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
-#include <type_traits>
 
 namespace redlock::detail {
 
