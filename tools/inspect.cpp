@@ -118,6 +118,11 @@ std::string kept_until(const resource_state& state) {
            ", released by " + shown(state.owner);
 }
 
+std::string time_left(const resource_state& state) {
+    if (state.valid_for.count() < 0) return ", without expiry";
+    return state.valid_for.count() == 0 ? "" : ", for " + seconds_text(state.valid_for) + " more";
+}
+
 std::string slots_held(const resource_state& state) {
     if (state.slots.empty() && state.slot_count == 0) return {};
     const auto kept = std::count_if(state.slots.begin(), state.slots.end(),
@@ -161,8 +166,7 @@ std::string to_table(const resource_state& state) {
         out += "unknown: too few nodes answered";
     } else if (state.held) {
         out += holders(state);
-        if (state.valid_for.count() > 0) out += ", for " + seconds_text(state.valid_for) + " more";
-        if (state.valid_for.count() < 0) out += ", without expiry";
+        out += time_left(state);
         if (state.held_for) out += ", since " + seconds_text(*state.held_for);
         if (state.fence != 0) out += ", fence " + std::to_string(state.fence);
     } else if (state.kept) {

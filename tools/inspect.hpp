@@ -29,6 +29,8 @@ const slot_state* find_slot(const resource_state& of, std::uint16_t number);
 std::string holders(const resource_state& state);
 /// If it is kept: "kept until ..., released by ..."; the time by this machine's clock.
 std::string kept_until(const resource_state& state);
+/// If it is held: ", for ... more".
+std::string time_left(const resource_state& state);
 /// "2 of 3 slots are held"; empty where no program names slots and none is held.
 std::string slots_held(const resource_state& state);
 /// Of the members of `as_json` those about slots, readers and waiters, and the note.

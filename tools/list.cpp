@@ -68,11 +68,7 @@ std::string line_of(const resource_state& state) {
     std::string out = "'" + shown(state.resource) + "' ";
     const bool is_kept = state.decided && state.kept && state.slots.empty();
     out += is_kept ? kept_until(state) : holder_of(state);
-    if (state.held && state.valid_for.count() > 0) {
-        out += ", for " + seconds_text(state.valid_for) + " more";
-    }
-    if (state.held && state.valid_for.count() < 0) out += ", without expiry";
-    return out + "\n";
+    return out + (state.held ? time_left(state) : "") + "\n";
 }
 
 // Asks about each of the names, some at a time, and prints what is held.
