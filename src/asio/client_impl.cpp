@@ -167,16 +167,8 @@ void client_impl::close() noexcept {
 
 void client_impl::cancel() {
     // One message for each call: it cancels what was put before it, and nothing later.
-    struct cancelling final : mail {
-        explicit cancelling(client_impl& c) : client(&c) {}
-        void deliver() override {
-            const std::unique_ptr<cancelling> self(this);
-            client->engine_->cancel(asio::error::operation_aborted, clock::now());
-        }
-        void discard() noexcept override { delete this; }
-        client_impl* client;
-    };
-    put(*new cancelling(*this));
+    put(*new single_mail(
+        [this] { engine_->cancel(asio::error::operation_aborted, clock::now()); }));
 }
 
 void client_impl::discard() noexcept {

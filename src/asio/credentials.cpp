@@ -27,25 +27,6 @@ namespace {
 
 constexpr std::size_t longest_cause = 500;
 
-class mailed_answer final : public mail {
-public:
-    // Owns the owner of `to`: else the thread that answers may end it, beside its event loop.
-    mailed_answer(std::shared_ptr<wire_owner> owner, credentials_user& to, std::uint64_t number,
-                  credentials_answer what)
-        : owner_(std::move(owner)), to_(&to), number_(number), what_(std::move(what)) {}
-    void deliver() override {
-        const std::unique_ptr<mailed_answer> self(this);
-        to_->on_credentials(number_, std::move(what_));
-    }
-    void discard() noexcept override { delete this; }
-
-private:
-    std::shared_ptr<wire_owner> owner_;
-    credentials_user* to_;
-    std::uint64_t number_;
-    credentials_answer what_;
-};
-
 constexpr std::size_t longest_output = 65536;  // some tokens list all that their owner may
 
 struct descriptor_pair {
@@ -278,7 +259,11 @@ void credentials_question::end(credentials_answer what) {
     auto owner = owner_.lock();
     if (!owner) return;
     wire_owner& to = *owner;
-    to.put(*new mailed_answer(std::move(owner), *user_, number_, std::move(what)));
+    // The message owns the owner: else the thread that answers may end it, beside its event loop.
+    to.put(*new single_mail([owner = std::move(owner), user = user_, number = number_,
+                             what = std::move(what)]() mutable {
+        user->on_credentials(number, std::move(what));
+    }));
 }
 
 void credentials_question::abandon() noexcept {

@@ -92,6 +92,21 @@ public:
     virtual void abandon() noexcept { stop(); }
 };
 
+/// A message that does `what`, unless it is discarded, and ends itself.
+template <class F>
+class single_mail final : public mail {
+public:
+    explicit single_mail(F what) : what_(std::move(what)) {}
+    void deliver() override {
+        const std::unique_ptr<single_mail> self(this);
+        what_();
+    }
+    void discard() noexcept override { delete this; }
+
+private:
+    F what_;
+};
+
 /// The owner of wires; it is called on the strand. What is under way on a wire keeps it alive.
 class wire_owner {
 public:
