@@ -6,6 +6,7 @@
 #include "tools/child.hpp"
 #include "tools/exit_status.hpp"
 #include "tools/formats.hpp"
+#include "tools/inspect.hpp"
 #include "tools/narrator.hpp"
 #include "tools/nesting.hpp"
 #include "tools/report.hpp"
