@@ -174,7 +174,8 @@ void try_votes::recall() {
 }
 
 void acquire_try::begin(time_point now) {
-    machine_->begin_try(client_->tracker.longest_lease(), client_->tracker.breaks(), now);
+    const core::node_knowledge& known = client_->tracker.known();
+    machine_->begin_try(known.votes().longest_lease(), known.breaks().so_far(), now);
     votes_.next_try();
     const owner_id& given = request_->options().owner;
     owner_ = given.is_zero() ? client_->shared.fresh_owner() : given;
@@ -218,10 +219,10 @@ bool acquire_try::draw_fence(time_point now) {
         draw_ticket(now);
         return true;
     }
-    if (client_->tracker.is_time_in_doubt()) {
+    if (client_->tracker.known().clocks().is_in_doubt()) {
         set_all(vote::refused, errc::clock_skew,
                 "the nodes' clocks are too far apart to tell which are right");
-    } else if (client_->tracker.lacks_node_time()) {
+    } else if (!client_->tracker.known().clocks().follows_quorum()) {
         set_all(vote::refused, errc::no_quorum,
                 "too few nodes answer to tell above which time fences are to be drawn");
     } else {
@@ -232,7 +233,7 @@ bool acquire_try::draw_fence(time_point now) {
 }
 
 void acquire_try::draw_ticket(time_point now) {
-    machine_->draw_ticket(client_->tracker.shared_time_us(now));
+    machine_->draw_ticket(client_->tracker.known().clocks().shared_us(now));
     if (machine_->ticket() == 0 || !waiter_id_.empty()) return;
     waiter_id_ = client_->remote.next_id(kind_->is_shared, request_->options().permits);
 }
@@ -415,7 +416,7 @@ void acquire_operation::stand_aside(time_point now) {
 void acquire_operation::begin_try(time_point now) {
     assert(!granted_ && (is_queued() || !machine_.waits()));
     client().remote.wake(*this);
-    steps_ = client().tracker.list_steps();
+    steps_ = client().tracker.known().list_steps();
     try_.begin(now);
     if (machine_.tries() > 1) client().shared.counts().retries.add();
     send_round(now);
@@ -543,7 +544,7 @@ void acquire_operation::refused(error_code why, time_point now) {
 // Each node's record changes twice.
 bool acquire_operation::is_for_a_change(error_code why) const noexcept {
     return why == errc::no_quorum && asked_again_ < 2 * client().shared.size() &&
-           client().tracker.list_steps() != steps_;
+           client().tracker.known().list_steps() != steps_;
 }
 
 void acquire_operation::ask_again(time_point now) {

@@ -180,7 +180,7 @@ private:
     std::uint64_t fence() const noexcept { return fence_ ? fence_->fence : 0; }
     try_votes::question question(time_point now) const noexcept {
         return {request_->resources(), request_->options().slots, fence(), sent_at_,
-                client_->tracker.fence_time_us(now)};
+                client_->tracker.known().fence_time_us(now)};
     }
 
     client_parts* client_ = nullptr;

@@ -67,14 +67,15 @@ footprint adopt_operation::traces_of_lease(time_point now) {
     acquire_options kind;
     kind.slots = proof.slot.of;
     kind.mode = proof.is_shared ? lock_mode::shared : lock_mode::exclusive;
+    const core::node_knowledge& known = client().tracker.known();
     const core::adopted_lease facts{
         .fence = known_->fence,
         .is_plausible = client().tracker.believes(known_->fence, now),
         .stay = longest_stay(client().shared.options(), proof.min_hold,
                              client().nodes.time_to_vote()),
-        .node_time_us = client().tracker.fence_time_us(now),
-        .clock_tolerance = client().tracker.limits_of_fences().tolerance};
-    footprint left{core::traces_of_adopted(facts, client().tracker.breaks(), client().nodes.all(),
+        .node_time_us = known.fence_time_us(now),
+        .clock_tolerance = known.limits_of_fences().tolerance};
+    footprint left{core::traces_of_adopted(facts, known.breaks().so_far(), client().nodes.all(),
                                            now),
                    &client().shared.kind(kind, is_of_several()),
                    wire::lock_key(prefix, known_->resources.front(), proof.slot),
@@ -99,7 +100,7 @@ void adopt_operation::on_settled(time_point now) {
     if (over_) return;
     const std::size_t nodes = client().shared.size();
     assert(known_ && !known_->resources.empty() && !count_);
-    ttl_ = std::min<duration>(ttl_, client().tracker.longest_lease());
+    ttl_ = std::min<duration>(ttl_, client().tracker.known().votes().longest_lease());
     left_ = traces_of_lease(now);
     votes_.resize(nodes);
     for (std::size_t i = 0; i < nodes; ++i) {

@@ -84,14 +84,14 @@ bool commit_operation::go_on(time_point now) {
 
 void commit_operation::begin(time_point now) {
     const std::size_t size = client().shared.size();
-    machine_.emplace(client().shared.lists(), client().tracker.lists().sets(),
+    machine_.emplace(client().shared.lists(), client().tracker.known().lists().sets(),
                      client().shared.fresh_owner().to_string(), how_.gives_up);
     connections_.resize(size);
     failures_.resize(size);
     records_.resize(size);
     records_until_ = now + longest_for_records;
     // A new node gets its record first, and is in quarantine then.
-    vote_until_ = records_until_ + client().tracker.whole_quarantine();
+    vote_until_ = records_until_ + client().tracker.known().votes().whole_quarantine();
     wait_until_ = now + how_.wait;
     see_until_ = now + 2 * between_looks;
     for (const auto& node : client().nodes) node->expect_long_replies();
@@ -101,7 +101,7 @@ void commit_operation::begin(time_point now) {
 
 // A node that answers has no record, and its own will be made.
 bool commit_operation::lacks_a_record() const {
-    const core::membership& lists = client().tracker.lists();
+    const core::membership& lists = client().tracker.known().lists();
     for (std::size_t i = 0; i < client().shared.size(); ++i) {
         const bool is_empty = lists.of(i) == core::membership::standing::empty;
         const bool is_to_wait = how_.without || how_.gives_up;
@@ -115,7 +115,7 @@ void commit_operation::report_members(time_point now) {
     const auto& shared = client().shared;
     node_mask members;
     for (std::size_t i = 0; i < shared.size(); ++i) {
-        const auto standing = client().tracker.lists().of(i);
+        const auto standing = client().tracker.known().lists().of(i);
         members.set(i, standing == core::membership::standing::fits);
         node_vote v{.node = shared.name(i)};
         v.answer = members.contains(i) ? vote::granted : vote::refused;
@@ -182,6 +182,7 @@ bool commit_operation::judge_connected(time_point now) {
 // has to go on.
 bool commit_operation::judge_votes(time_point now) {
     const node_mask after = client().shared.lists().after();
+    const core::membership& lists = client().tracker.known().lists();
     node_mask voting;
     node_mask coming;
     std::chrono::milliseconds longest{0};
@@ -194,7 +195,7 @@ bool commit_operation::judge_votes(time_point now) {
             against && (against->is_settling || against->why.error == errc::other_set);
         voting.set(i, !against || is_for_steps);
         if (voting.contains(i) || against->why.error != errc::in_quarantine) continue;
-        const bool is_empty = client().tracker.lists().of(i) == core::membership::standing::empty;
+        const bool is_empty = lists.of(i) == core::membership::standing::empty;
         coming.set(i, !is_empty || now < records_until_);
         longest = std::max(longest, against->left);
     }
@@ -273,7 +274,7 @@ core::list_step commit_operation::step_for(std::size_t node) const {
     using kind = core::list_step::kind;
     using memory = core::list_step::memory;
     const client_options& options = client().shared.options();
-    const auto& sets = client().tracker.lists().sets();
+    const auto& sets = client().tracker.known().lists().sets();
     core::list_step out{.from = machine_->from(), .to = machine_->to(node)};
     switch (machine_->now()) {
         case step::promise: out.what = kind::promise; break;
@@ -282,7 +283,7 @@ core::list_step commit_operation::step_for(std::size_t node) const {
         default: out.what = kind::read;
     }
     out.ballot = machine_->ballot();
-    const auto settle = client().tracker.whole_quarantine();
+    const auto settle = client().tracker.known().votes().whole_quarantine();
     out.settle_us = std::chrono::ceil<std::chrono::microseconds>(settle).count();
     if (out.to.set == sets.after) out.to.names = wire::set_names_after(options);
     if (out.to.set == sets.old) out.to.names = wire::set_names(options);
@@ -320,7 +321,7 @@ void commit_operation::read_connections(std::size_t node, const resp::reply& rep
                                         time_point now) {
     const client_options& options = client().shared.options();
     const bool is_first = phase_ == phase::looks;
-    const auto& sets = client().tracker.lists().sets();
+    const auto& sets = client().tracker.known().lists().sets();
     connections_[node] = wire::read_connected(reply, options, options.nodes[node].database,
                                               is_first ? sets.after : machine_->proposed());
     forbidden_.erase(node);
@@ -384,7 +385,7 @@ void commit_operation::tell(std::string_view what) {
 
 void commit_operation::report(time_point now) {
     const auto& shared = client().shared;
-    const auto& sets = client().tracker.lists().sets();
+    const auto& sets = client().tracker.known().lists().sets();
     const std::string& decided = machine_->decided();
     result_.is_given_up = decided == sets.old && !decided.empty();
     if (machine_->outcome() == errc::other_set && !decided.empty() && decided != sets.old &&
@@ -393,7 +394,7 @@ void commit_operation::report(time_point now) {
     }
     for (const std::size_t i : machine_->foreign()) {
         tell(shared.name(i).str() + " is to join, and its record is of the set " +
-             client().tracker.lists().facts(i)->set +
+             client().tracker.known().lists().facts(i)->set +
              ": if no program uses it there, delete its key " +
              wire::record_key(shared.options().key_prefix));
     }

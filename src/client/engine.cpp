@@ -284,7 +284,7 @@ void engine::release_in_background(footprint what, bool waits_on, time_point now
 }
 
 void engine::await_settled(operation& what, time_point now) {
-    if (tracker_.is_settled()) return what.on_settled(now);
+    if (tracker_.known().is_settled()) return what.on_settled(now);
     unsettled_.emplace_back(&what);
 }
 

@@ -127,7 +127,7 @@ private:
     void on_node_up(std::size_t node, duration took, time_point now) override;
     void on_node_down(std::size_t node, const wire::failure& why, time_point now) override;
     void on_release_owed(std::size_t node) override;
-    core::fence_limits limits_of_fences() override { return tracker_.limits_of_fences(); }
+    core::fence_limits limits_of_fences() override { return tracker_.known().limits_of_fences(); }
     void on_listening(std::size_t node, time_point now) override;
     void on_deaf(std::size_t node, const wire::failure& why, time_point now) override;
     void on_message(std::size_t node, std::string_view payload, time_point now) override;

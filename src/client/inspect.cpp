@@ -228,7 +228,7 @@ void inspect_operation::drop_foreign_fence() {
 
 // A fence is a node's time in us when it was drawn, or a little ahead of it.
 void inspect_operation::tell_age(time_point now) {
-    const auto time_us = client().tracker.fence_time_us(now);
+    const auto time_us = client().tracker.known().fence_time_us(now);
     // Of several readers the fence is the last one's.
     if (!result_.held || result_.owner.empty() || !time_us || result_.fence == 0) return;
     const auto age_us = *time_us - static_cast<std::int64_t>(result_.fence);

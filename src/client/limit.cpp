@@ -150,7 +150,7 @@ bool limit_change::go_on(time_point now) {
         end(client().shared.lists().is_quorum(taken) ? error_code() : errc::no_quorum);
         return false;
     }
-    const auto now_us = client().tracker.shared_time_us(now);
+    const auto now_us = client().tracker.known().clocks().shared_us(now);
     if (!now_us) {
         result_.detail = "too few nodes answer to tell their time";
         end(errc::no_quorum);

@@ -167,6 +167,7 @@ wire::record_exchange node_tracker::declaration(std::size_t node, time_point beg
                                                 bool lowers_fences) const {
     core::record_terms terms = record_terms();
     terms.server = knowledge_.votes().server_of(node);
+    const bool is_known = !terms.server.run_id.empty();
     terms.quarantine = terms.ttl_max = shared_->options().ttl_max;
     terms.number = knowledge_.lists().number_to_declare();
     return {record_key_, std::move(terms),
@@ -175,7 +176,7 @@ wire::record_exchange node_tracker::declaration(std::size_t node, time_point beg
                 return core::declared(found, t, clock, lowers_fences);
             },
             // A node that has not said which process it is has to be read first.
-            server_of(node).run_id.empty() ? nullptr : &knowledge_.record_on(node)};
+            is_known ? &knowledge_.record_on(node) : nullptr};
 }
 
 wire::record_exchange node_tracker::list_step(std::size_t node,

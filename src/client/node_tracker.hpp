@@ -54,9 +54,7 @@ public:
     void on_node_up(time_point now);
     void on_node_down(std::size_t node, time_point now);
 
-    /// So much is known that an acquire can be begun: a quorum may vote, or nothing is to be gained
-    /// by waiting any longer.
-    bool is_settled() const noexcept { return knowledge_.is_settled(); }
+    const core::node_knowledge& known() const noexcept { return knowledge_; }
     /// Whether a node's answer to a round that was sent then is a vote.
     std::optional<objection> object(std::size_t node, time_point sent, time_point now) const;
     /// The nodes that are worth asking for a vote. One in quarantine is: it keeps the key.
@@ -75,23 +73,14 @@ public:
     /// An operator declares the node new, and a member of this client's set; and may lower fences.
     wire::record_exchange declaration(std::size_t node, time_point began,
                                       bool lowers_fences) const;
-    const core::server_facts& server_of(std::size_t node) const noexcept {
-        return knowledge_.votes().server_of(node);
-    }
     /// One step of a change of the list.
     wire::record_exchange list_step(std::size_t node, const core::list_step& step) const;
     /// The record of a node after such a step.
     void note_list_step(std::size_t node, const core::record_facts& record, time_point sent,
                         time_point now);
-    const core::membership& lists() const noexcept { return knowledge_.lists(); }
     /// How each node stands in a change of the list.
     std::vector<list_standing> list_standings(time_point now) const;
-    duration whole_quarantine() const noexcept { return knowledge_.votes().whole_quarantine(); }
 
-    /// Fewer than a quorum of clocks is known.
-    bool lacks_node_time() const noexcept { return !knowledge_.clocks().follows_quorum(); }
-    /// So many clocks are far from the median that no quorum can vote.
-    bool is_time_in_doubt() const noexcept { return knowledge_.clocks().is_in_doubt(); }
     /// A fresh fence, above `seen`, and as high as `raised` where that is not too far ahead of node
     /// time. Nothing where `seen` is, or node time is in doubt.
     std::optional<wire::fence_terms> propose(std::uint64_t seen, time_point now,
@@ -103,45 +92,6 @@ public:
     }
     /// What a request says of that fence.
     wire::fence_terms terms(std::uint64_t fence) const noexcept;
-    /// Whether a command of that lease may still lie in a broken connection to the node.
-    bool may_arrive_late(std::size_t node, const core::traces& left) const noexcept {
-        return knowledge_.breaks().may_arrive_late(node, left);
-    }
-    /// How many steps of changes of the list of nodes this client has noticed on them.
-    std::uint64_t list_steps() const noexcept { return knowledge_.list_steps(); }
-    /// How many connections have broken, and records changed, so far.
-    std::uint64_t breaks() const noexcept { return knowledge_.breaks().so_far(); }
-
-    /// Of all requests that are sent now.
-    core::fence_limits limits_of_fences() const noexcept { return knowledge_.limits_of_fences(); }
-    std::chrono::milliseconds ttl_max() const noexcept { return knowledge_.votes().ttl_max(); }
-    /// The longest lease that the nodes take, by their records.
-    std::chrono::milliseconds longest_lease() const noexcept {
-        return knowledge_.votes().longest_lease();
-    }
-    /// Cluster time; node time where that is not known.
-    std::optional<std::int64_t> shared_time_us(time_point now) const {
-        return knowledge_.clocks().shared_us(now);
-    }
-    /// Node time with the lift, by which fences go.
-    std::optional<std::int64_t> fence_time_us(time_point now) const noexcept {
-        return knowledge_.fence_time_us(now);
-    }
-    /// By how much the clocks of all nodes went back, at least; nothing where they did not.
-    std::optional<duration> least_step() const noexcept { return knowledge_.least_step(); }
-
-    /// How far the node's clock is ahead of the median, where both are known.
-    std::optional<duration> skew(std::size_t node) const noexcept {
-        return knowledge_.clocks().skew(node);
-    }
-    /// Whether the node votes only because all nodes answer, and no client saw any for long.
-    bool hangs_on_all(std::size_t node, time_point now) const {
-        return knowledge_.hangs_on_all(node, now);
-    }
-    /// The largest that a client has written there; 0 where none is known.
-    std::chrono::milliseconds ttl_max_on_record(std::size_t node) const noexcept {
-        return knowledge_.votes().record_of(node).ttl_max;
-    }
 
 private:
     class query;

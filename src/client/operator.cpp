@@ -146,22 +146,22 @@ void probe_operation::report(std::size_t node, time_point now) {
     r.memory_limit = facts.settings.memory_limit;
     r.round_trip = std::chrono::ceil<microseconds>(from.round_trip());
     r.node_timeout = std::chrono::ceil<milliseconds>(from.node_timeout());
-    if (const auto skew = client().tracker.skew(node)) {
+    if (const auto skew = client().tracker.known().clocks().skew(node)) {
         r.clock_offset = std::chrono::duration_cast<microseconds>(*skew);
     }
-    r.ttl_max = client().tracker.ttl_max_on_record(node);
+    r.ttl_max = client().tracker.known().votes().record_of(node).ttl_max;
     r.list = client().tracker.list_standings(now)[node];
     facts.against = client().tracker.object(node, now, now);
     r.has_vote = r.is_reachable && !facts.against && facts.refused_write.empty();
     if (const auto* const why = client().remote.why_deaf(node)) facts.deafness = *why;
     facts.lateness = from.lateness();
-    facts.hangs_on_all = client().tracker.hangs_on_all(node, now);
+    facts.hangs_on_all = client().tracker.known().hangs_on_all(node, now);
     facts.is_durable_by_word = client().shared.options().nodes[node].durable == true &&
-                               client().tracker.server_of(node).is_durable;
+                               client().tracker.known().votes().server_of(node).is_durable;
     const bool differs = r.ttl_max != milliseconds(0) &&
                          r.ttl_max != client().shared.options().ttl_max;
     if (differs) facts.of_ttl_max = client().tracker.reports().tell_of_ttl_max(node);
-    if (const auto least = client().tracker.least_step()) {
+    if (const auto least = client().tracker.known().least_step()) {
         facts.of_lift = node_reports::tell_of_lift(*least);
     }
     r.findings = diagnose(r, facts, client().shared.options());
@@ -212,7 +212,7 @@ bool declare_operation::is_taken(std::size_t node) const {
 void declare_operation::on_reply(std::size_t node, std::uint32_t question,
                                  const resp::reply& reply, time_point now) {
     // The first request may have left before the node had said which process it is.
-    records_[node].set_server(client().tracker.server_of(node));
+    records_[node].set_server(client().tracker.known().votes().server_of(node));
     writes_again_ = records_[node].read(reply);
     if (!writes_again_ && is_taken(node)) client().tracker.greet_again(node, now);
     node_survey::on_reply(node, question, reply, now);
@@ -332,8 +332,8 @@ void revoke_operation::write(std::uint32_t target, wire::request& out,
                             .slot = t.slot,
                             .is_fenced = client().shared.is_fenced(),
                             .fence = machine_.fence(),
-                            .lift = client().tracker.limits_of_fences().lift,
-                            .revoked_life = client().tracker.ttl_max(),
+                            .lift = client().tracker.known().limits_of_fences().lift,
+                            .revoked_life = client().tracker.known().votes().ttl_max(),
                             .values = t.values});
 }
 

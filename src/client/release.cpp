@@ -17,7 +17,7 @@ void release_round::send(footprint left, node_mask ask, time_point now) {
     for (const std::size_t node : client().nodes.all()) {
         if (!ask.contains(node)) {
             cast(node, core::choice::unable);
-        } else if (client().tracker.may_arrive_late(node, left_)) {
+        } else if (client().tracker.known().breaks().may_arrive_late(node, left_)) {
             send_to(node_mask::only(node), now);
         } else {
             plain.insert(node);
@@ -30,9 +30,10 @@ void release_round::send(footprint left, node_mask ask, time_point now) {
 void release_round::write(wire::request& out, std::size_t node, bool is_again,
                           time_point now) const {
     const place_in_queue& place = left_.also->place;
+    const core::node_knowledge& known = client().tracker.known();
     const auto message =
         core::message_of_release(left_,
-                                 {.may_arrive_late = client().tracker.may_arrive_late(node, left_),
+                                 {.may_arrive_late = known.breaks().may_arrive_late(node, left_),
                                   .is_entered = place.nodes.contains(node),
                                   .waits_on = waits_on_,
                                   .is_again = is_again},
@@ -51,7 +52,7 @@ void release_round::write(wire::request& out, std::size_t node, bool is_again,
                          .keep = message.keep,
                          .never_prolongs = left_.began_elsewhere,
                          .cuts_fence = message.cuts_fence && left_.kind->is_fenced,
-                         .note = left_.is_known_elsewhere ? duration(client().tracker.ttl_max())
+                         .note = left_.is_known_elsewhere ? duration(known.votes().ttl_max())
                                                           : duration::zero()});
 }
 

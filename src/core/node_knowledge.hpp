@@ -33,6 +33,7 @@ public:
     void broke(std::size_t node) { at(node).broke_at = ++count_; }
     /// Its record is another: it has forgotten, and executes nothing that was sent before.
     void forgot(std::size_t node) { at(node).forgot_at = ++count_; }
+    /// How many connections have broken, and records changed, so far.
     std::uint64_t so_far() const noexcept { return count_; }
 
     /// Whether a command of those traces may still arrive at the node out of order. What was sent

@@ -548,7 +548,7 @@ TEST_CASE("a node that restarted unseen hangs on all others until a lock is take
     const auto hanging = [](world& of) {
         std::vector<bool> all;
         for (std::size_t i = 0; i < 3; ++i) {
-            all.push_back(of.engine->parts().tracker.hangs_on_all(i, of.now));
+            all.push_back(of.engine->parts().tracker.known().hangs_on_all(i, of.now));
         }
         return all;
     };
