@@ -8,7 +8,6 @@
 #include "wire/resp/command.hpp"
 
 #include <cassert>
-#include <initializer_list>
 #include <utility>
 
 namespace redlock::detail {
@@ -17,25 +16,19 @@ using core::bootstrap;
 using core::node_knowledge;
 using core::node_order;
 
-/// A question about the node itself, or about its record, which no operation waits for.
+/// What an order asks a node about itself, or about its record. No operation waits for it.
 class node_tracker::query final : public call {
 public:
-    using answered = void (node_tracker::*)(const query&, std::size_t, const resp::reply&,
-                                            time_point);
-    using failed = void (node_knowledge::*)(std::size_t, time_point);
-
-    /// `on_none`: null where no answer is no news.
-    query(node_tracker& home, wire::record_exchange record, answered on_answer, failed on_none,
-          bootstrap::task what = bootstrap::task::look)
-        : step(what), home_(&home), record_(std::move(record)), on_answer_(on_answer),
-          on_none_(on_none) {}
-    query(node_tracker& home, std::initializer_list<std::string_view> words, answered on_answer,
-          failed on_none)
-        : home_(&home), on_answer_(on_answer), on_none_(on_none) {
+    query(node_tracker& home, const node_order& order, wire::record_exchange record)
+        : what(order.what), step(order.step), home_(&home), record_(std::move(record)) {}
+    query(node_tracker& home, const node_order& order,
+          std::initializer_list<std::string_view> words)
+        : what(order.what), step(order.step), home_(&home) {
         resp::append_command(words_, words);
     }
 
-    const bootstrap::task step = bootstrap::task::look;
+    const node_order::task what;
+    const bootstrap::task step;
 
     /// When the last command was sent.
     time_point sent() const noexcept { return sent_; }
@@ -64,13 +57,13 @@ private:
             return;
         }
         home_->up_to_date();
-        (home_->*on_answer_)(*this, node, reply, now);
+        home_->answered(*this, node, reply, now);
         home_->carry_out(now);
     }
     void on_failure(std::size_t node, std::uint32_t, const wire::failure&,
                     time_point now) override {
-        if (on_none_ == nullptr) return;
-        (home_->up_to_date().*on_none_)(node, now);
+        if (what == node_order::task::read_replication) return;  // no answer is no news
+        home_->up_to_date().failed(what, node, now);
         home_->carry_out(now);
     }
     /// It is sent at once or not at all: never after the next handshake, which reads all this
@@ -84,8 +77,6 @@ private:
     node_tracker* home_;
     std::optional<wire::record_exchange> record_;
     std::string words_;  // of another command
-    answered on_answer_;
-    failed on_none_;
     time_point sent_{};
 };
 
@@ -109,13 +100,7 @@ void node_tracker::start(time_point now) {
 
 void node_tracker::take_role(core::record_role role, time_point now) {
     if (role <= knowledge_.role() || knowledge_.is_closed()) return;
-    up_to_date().take_role(role, now);
-    carry_out(now);
-}
-
-void node_tracker::presume_gone(std::size_t node, time_point now) {
-    up_to_date().presume_gone(node, now);
-    carry_out(now);
+    pass_on(now, &node_knowledge::take_role, role);
 }
 
 void node_tracker::close() noexcept {
@@ -186,12 +171,6 @@ wire::record_exchange node_tracker::list_step(std::size_t node,
     });
 }
 
-void node_tracker::note_list_step(std::size_t node, const core::record_facts& record,
-                                  time_point sent, time_point now) {
-    up_to_date().turned(node, record, sent, now);
-    carry_out(now);
-}
-
 std::vector<list_standing> node_tracker::list_standings(time_point now) const {
     using standing = core::membership::standing;
     const core::membership& lists = knowledge_.lists();
@@ -238,18 +217,9 @@ void node_tracker::on_greeted(std::size_t node, const greeting& facts, time_poin
     carry_out(now);
 }
 
-void node_tracker::on_node_up(time_point now) { go_on(now); }
-
-void node_tracker::on_node_down(std::size_t node, time_point now) {
-    up_to_date().down(node, now);
-    carry_out(now);
-}
-
 void node_tracker::note(std::size_t node, time_point sent, const core::node_signs& signs,
                         time_point now) {
-    if (!signs.any()) return;
-    up_to_date().showed(node, signs, sent, now);
-    carry_out(now);
+    if (signs.any()) pass_on(now, &node_knowledge::showed, node, signs, sent);
 }
 
 judgement node_tracker::judge(std::size_t node, time_point sent, const core::node_signs& signs,
@@ -258,20 +228,9 @@ judgement node_tracker::judge(std::size_t node, time_point sent, const core::nod
     return {object(node, sent, now), knowledge_.highest_plausible_fence(now)};
 }
 
-void node_tracker::go_on(time_point now) {
-    up_to_date().go_on(now);
-    carry_out(now);
-}
-
-void node_tracker::settle(time_point now) {
-    up_to_date().settle(now);
-    carry_out(now);
-}
-
 void node_tracker::probe(time_point now) {
     shared_->arm(probe_alarm_, now + knowledge_.between_probes());
-    up_to_date().probe(now);
-    carry_out(now);
+    pass_on(now, &node_knowledge::probe);
 }
 
 // What was ordered is followed by more where a node's connection did not take it.
@@ -298,7 +257,7 @@ void node_tracker::carry_out(const node_order& order, time_point now) {
         case task::write_clock: return send_clock(order, now);
         case task::write_floor: return send_floor(order, now);
         case task::turn: return send_turn(order, now);
-        case task::read_replication: return ask_replication(order, now);
+        case task::read_replication: return send<words>(order, {"INFO", "replication"}, now);
         case task::greet_again: return greet_again(node, now);
         case task::use_record:
             return (*nodes_)[node].set_record(knowledge_.votes().record_of(node));
@@ -315,10 +274,11 @@ void node_tracker::carry_out(const node_order& order, time_point now) {
     }
 }
 
-void node_tracker::send(const node_order& order, query* what, time_point now) {
-    assert(what != nullptr);
-    const call_ptr keep(what);
-    if (!what->send((*nodes_)[order.node], now)) knowledge_.not_sent(order, now);
+template <class What>
+void node_tracker::send(const node_order& order, What what, time_point now) {
+    const boost::intrusive_ptr<query> to_send(new query(*this, order, std::move(what)));
+    if (to_send->send((*nodes_)[order.node], now)) return;
+    knowledge_.failed(order.what, order.node, now, false);
 }
 
 void node_tracker::send_bootstrap(const node_order& order, time_point now) {
@@ -334,20 +294,7 @@ void node_tracker::send_bootstrap(const node_order& order, time_point now) {
                                                                   : core::greeted;
     const core::record_facts* const known =
         order.step == task::look ? nullptr : &knowledge_.record_on(order.node);
-    send(order,
-         new query(*this, {record_key_, std::move(terms), rule, known},
-                   &node_tracker::on_bootstrap, &node_knowledge::bootstrap_failed, order.step),
-         now);
-}
-
-void node_tracker::on_bootstrap(const query& of, std::size_t node, const resp::reply&,
-                                time_point now) {
-    const auto& record = of.found()->record;
-    if (!record) return knowledge_.bootstrap_failed(node, now);
-    if (of.step != bootstrap::task::open && of.step != bootstrap::task::withdraw) {
-        return knowledge_.bootstrap_found(node, *record, of.sent(), now);
-    }
-    knowledge_.bootstrap_done(node, of.step, record->made ? &*record : nullptr, of.sent(), now);
+    send<wire::record_exchange>(order, {record_key_, std::move(terms), rule, known}, now);
 }
 
 // Reads the clock and, where there is one, the record, both in one command. Without fences the set
@@ -355,22 +302,10 @@ void node_tracker::on_bootstrap(const query& of, std::size_t node, const resp::r
 void node_tracker::send_look(const node_order& order, time_point now) {
     const core::eligibility& votes = knowledge_.votes();
     const bool asks_record = shared_->is_fenced() || !votes.may_be_queried(order.node);
-    constexpr auto on_answer = &node_tracker::on_look;
-    constexpr auto on_none = &node_knowledge::look_failed;
-    send(order,
-         asks_record && votes.server_of(order.node).is_master
-             ? new query(*this, {record_key_, terms_for(order.node), core::greeted}, on_answer,
-                         on_none)
-             : new query(*this, {"TIME"}, on_answer, on_none),
-         now);
-}
-
-void node_tracker::on_look(const query& of, std::size_t node, const resp::reply& reply,
-                           time_point now) {
-    node_knowledge::sight seen;
-    if (of.found() != nullptr) seen.record = of.found()->record;
-    else seen.time_us = wire::read_time(reply);
-    knowledge_.looked(node, seen, of.sent(), now);
+    if (!asks_record || !votes.server_of(order.node).is_master) {
+        return send<words>(order, {"TIME"}, now);
+    }
+    send<wire::record_exchange>(order, {record_key_, terms_for(order.node), core::greeted}, now);
 }
 
 void node_tracker::send_clock(const node_order& order, time_point now) {
@@ -382,17 +317,7 @@ void node_tracker::send_clock(const node_order& order, time_point now) {
                           const core::record_facts& found, const core::record_terms& t) {
         return core::amended(found, t, known, order.found, order.changes);
     };
-    send(order,
-         new query(*this, on_known(order.node, rule), &node_tracker::on_clock,
-                   &node_knowledge::write_failed),
-         now);
-}
-
-void node_tracker::on_clock(const query& of, std::size_t node, const resp::reply&,
-                            time_point now) {
-    const auto& record = of.found()->record;
-    if (record) knowledge_.clock_written(node, *record, of.sent(), now);
-    else knowledge_.write_failed(node, now);
+    send(order, on_known(order.node, rule), now);
 }
 
 void node_tracker::send_floor(const node_order& order, time_point now) {
@@ -400,17 +325,7 @@ void node_tracker::send_floor(const node_order& order, time_point now) {
                           const core::record_facts& found, const core::record_terms& t) {
         return core::floored(found, t, known, to);
     };
-    send(order,
-         new query(*this, on_known(order.node, rule), &node_tracker::on_floor,
-                   &node_knowledge::floor_failed),
-         now);
-}
-
-void node_tracker::on_floor(const query& of, std::size_t node, const resp::reply&,
-                            time_point now) {
-    const auto& record = of.found()->record;
-    if (record) knowledge_.floor_written(node, *record, of.sent(), now);
-    else knowledge_.floor_failed(node, now);
+    send(order, on_known(order.node, rule), now);
 }
 
 void node_tracker::send_turn(const node_order& order, time_point now) {
@@ -424,26 +339,38 @@ void node_tracker::send_turn(const node_order& order, time_point now) {
                                .quarantine = knowledge_.votes().quarantine(),
                                .ttl_max = knowledge_.votes().ttl_max(),
                                .leases = turn.forgets ? memory::lost : memory::kept};
-    send(order,
-         new query(*this, list_step(order.node, step), &node_tracker::on_turn,
-                   &node_knowledge::turn_failed),
-         now);
+    send(order, list_step(order.node, step), now);
 }
 
-void node_tracker::on_turn(const query& of, std::size_t node, const resp::reply&,
-                           time_point now) {
-    const auto& record = of.found()->record;
-    if (record) knowledge_.turned(node, *record, of.sent(), now);
-    else knowledge_.turn_failed(node, now);
+void node_tracker::answered(const query& to, std::size_t node, const resp::reply& reply,
+                            time_point now) {
+    using task = node_order::task;
+    if (to.what == task::read_replication) return on_replication(node, reply);
+    if (to.what == task::look) {
+        node_knowledge::sight seen;
+        if (to.found() != nullptr) seen.record = to.found()->record;
+        else seen.time_us = wire::read_time(reply);
+        return knowledge_.looked(node, seen, to.sent(), now);
+    }
+    const auto& record = to.found()->record;
+    if (!record) return knowledge_.failed(to.what, node, now);
+    switch (to.what) {
+        case task::bootstrap: return on_bootstrap(to, node, *record, now);
+        case task::write_clock: return knowledge_.clock_written(node, *record, to.sent(), now);
+        case task::write_floor: return knowledge_.floor_written(node, *record, to.sent(), now);
+        default: return knowledge_.turned(node, *record, to.sent(), now);
+    }
 }
 
-void node_tracker::ask_replication(const node_order& order, time_point now) {
-    send(order,
-         new query(*this, {"INFO", "replication"}, &node_tracker::on_replication, nullptr), now);
+void node_tracker::on_bootstrap(const query& to, std::size_t node,
+                                const core::record_facts& record, time_point now) {
+    if (to.step != bootstrap::task::open && to.step != bootstrap::task::withdraw) {
+        return knowledge_.bootstrap_found(node, record, to.sent(), now);
+    }
+    knowledge_.bootstrap_done(node, to.step, record.made ? &record : nullptr, to.sent(), now);
 }
 
-void node_tracker::on_replication(const query&, std::size_t node, const resp::reply& reply,
-                                  time_point) {
+void node_tracker::on_replication(std::size_t node, const resp::reply& reply) {
     if (reply.type() != resp::reply_type::string) return;
     core::server_facts facts;
     read_replication(reply.text(), facts);

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,15 +45,19 @@ public:
     /// What the client does with the records from now on, if it did less before.
     void take_role(core::record_role role, time_point now);
     /// See `core::membership`.
-    void presume_gone(std::size_t node, time_point now);
+    void presume_gone(std::size_t node, time_point now) {
+        pass_on(now, &core::node_knowledge::presume_gone, node);
+    }
     void close() noexcept;
 
     // From the sessions, through the engine.
     /// Of a handshake.
     core::record_terms greeting_terms(std::size_t node) const;
     void on_greeted(std::size_t node, const greeting& facts, time_point began, time_point now);
-    void on_node_up(time_point now);
-    void on_node_down(std::size_t node, time_point now);
+    void on_node_up(time_point now) { go_on(now); }
+    void on_node_down(std::size_t node, time_point now) {
+        pass_on(now, &core::node_knowledge::down, node);
+    }
 
     const core::node_knowledge& known() const noexcept { return knowledge_; }
     /// Whether a node's answer to a round that was sent then is a vote.
@@ -77,7 +82,9 @@ public:
     wire::record_exchange list_step(std::size_t node, const core::list_step& step) const;
     /// The record of a node after such a step.
     void note_list_step(std::size_t node, const core::record_facts& record, time_point sent,
-                        time_point now);
+                        time_point now) {
+        pass_on(now, &core::node_knowledge::turned, node, record, sent);
+    }
     /// How each node stands in a change of the list.
     std::vector<list_standing> list_standings(time_point now) const;
 
@@ -106,30 +113,35 @@ private:
         action what_;
     };
 
+    using words = std::initializer_list<std::string_view>;
+
     core::node_knowledge& up_to_date();
+    /// A fact, and carries out what follows from it.
+    template <class Fact, class... About>
+    void pass_on(time_point now, Fact fact, const About&... about) {
+        (up_to_date().*fact)(about..., now);
+        carry_out(now);
+    }
     void carry_out(time_point now);
     void carry_out(const core::node_order& order, time_point now);
     core::record_terms record_terms() const;
     core::record_terms terms_for(std::size_t node) const;
     wire::record_exchange on_known(std::size_t node, core::record_rule rule) const;
-    void send(const core::node_order& order, query* what, time_point now);
+    template <class What>
+    void send(const core::node_order& order, What what, time_point now);
     void send_bootstrap(const core::node_order& order, time_point now);
     void send_look(const core::node_order& order, time_point now);
     void send_clock(const core::node_order& order, time_point now);
     void send_floor(const core::node_order& order, time_point now);
     void send_turn(const core::node_order& order, time_point now);
-    void ask_replication(const core::node_order& order, time_point now);
 
-    void on_bootstrap(const query& of, std::size_t node, const resp::reply& reply, time_point now);
-    void on_look(const query& of, std::size_t node, const resp::reply& reply, time_point now);
-    void on_clock(const query& of, std::size_t node, const resp::reply& reply, time_point now);
-    void on_floor(const query& of, std::size_t node, const resp::reply& reply, time_point now);
-    void on_turn(const query& of, std::size_t node, const resp::reply& reply, time_point now);
-    void on_replication(const query& of, std::size_t node, const resp::reply& reply,
-                        time_point now);
+    void answered(const query& to, std::size_t node, const resp::reply& reply, time_point now);
+    void on_bootstrap(const query& to, std::size_t node, const core::record_facts& record,
+                      time_point now);
+    void on_replication(std::size_t node, const resp::reply& reply);
 
-    void settle(time_point now);
-    void go_on(time_point now);
+    void settle(time_point now) { pass_on(now, &core::node_knowledge::settle); }
+    void go_on(time_point now) { pass_on(now, &core::node_knowledge::go_on); }
     void probe(time_point now);
     void regreet(time_point now);
 

@@ -182,12 +182,6 @@ void node_knowledge::order_turns() {
     }
 }
 
-void node_knowledge::turn_failed(std::size_t node, time_point now) {
-    if (turning_ == node) turning_.reset();
-    unturned_.insert(node);
-    decide(now);
-}
-
 void node_knowledge::turned(std::size_t node, const record_facts& record, time_point sent,
                             time_point now) {
     if (turning_ == node) turning_.reset();
@@ -286,12 +280,6 @@ void node_knowledge::floor_written(std::size_t node, const record_facts& record,
     if (!record.exists && !may_be_withdrawn()) return order(task::greet_again, node);
     take_record(node, record, sent, now);
     read_clock(node, {record.time_us, sent, now}, now);
-    decide(now);
-}
-
-void node_knowledge::floor_failed(std::size_t node, time_point now) {
-    floors_ordered_.erase(node);
-    floors_refused_.insert(node);
     decide(now);
 }
 
@@ -413,13 +401,6 @@ void node_knowledge::bootstrap_done(std::size_t node, bootstrap::task step,
     decide(now);
 }
 
-// The next handshake tells.
-void node_knowledge::bootstrap_failed(std::size_t node, time_point now) {
-    bootstrap_.down(node);
-    order(task::greet_again, node);
-    decide(now);
-}
-
 void node_knowledge::looked(std::size_t node, const sight& seen, time_point sent,
                             time_point now) {
     watch_.looked(node);
@@ -462,11 +443,6 @@ bool node_knowledge::was_changed(std::size_t node, const record_facts& record) c
            record.since_us == before.since_us;
 }
 
-void node_knowledge::look_failed(std::size_t node, time_point now) {
-    watch_.look_failed(node);
-    decide(now);
-}
-
 void node_knowledge::clock_written(std::size_t node, const record_facts& record,
                                    time_point sent, time_point now) {
     watch_.clock_written(node, record.made);
@@ -477,11 +453,6 @@ void node_knowledge::clock_written(std::size_t node, const record_facts& record,
     // strike that can wait for the next look: a clock that drifts without measure would be struck
     // again at once.
     if (!is_struck) read_clock(node, {record.time_us, sent, now}, now);
-    decide(now);
-}
-
-void node_knowledge::write_failed(std::size_t node, time_point now) {
-    watch_.write_failed(node);
     decide(now);
 }
 
@@ -511,13 +482,22 @@ void node_knowledge::showed(std::size_t node, const node_signs& signs, time_poin
     if (has_forgotten || signs.is_replica) order(task::greet_again, node);
 }
 
-void node_knowledge::not_sent(const node_order& what, time_point now) {
-    switch (what.what) {
-        case task::bootstrap: bootstrap_.down(what.node); break;
-        case task::look: watch_.look_failed(what.node); break;
-        case task::turn: return turn_failed(what.node, now);
-        case task::write_clock: watch_.write_failed(what.node); break;
-        case task::write_floor: return floor_failed(what.node, now);
+void node_knowledge::failed(task what, std::size_t node, time_point now, bool was_sent) {
+    switch (what) {
+        case task::bootstrap:
+            bootstrap_.down(node);
+            if (was_sent) order(task::greet_again, node);  // the next handshake tells
+            break;
+        case task::look: watch_.look_failed(node); break;
+        case task::write_clock: watch_.write_failed(node); break;
+        case task::write_floor:
+            floors_ordered_.erase(node);
+            floors_refused_.insert(node);
+            break;
+        case task::turn:
+            if (turning_ == node) turning_.reset();
+            unturned_.insert(node);
+            break;
         default: return;
     }
     decide(now);

@@ -72,7 +72,7 @@ struct node_signs {
 
 /// Facts go in, with the time among them, and orders come out. It calls nobody. Its driver says how
 /// the connections stand before each fact, takes the orders after it, carries them out in their
-/// sequence, and calls `not_sent` for each that the node's connection did not take.
+/// sequence, and calls `failed` for each that the node's connection did not take.
 ///
 /// It joins these machines: `membership` tells of which list a node is, `eligibility` decides which
 /// nodes vote, `bootstrap` whether the cluster is new, `clock_watch` which clocks stepped,
@@ -139,8 +139,6 @@ public:
     /// bore another mark by then.
     void bootstrap_done(std::size_t node, bootstrap::task step, const record_facts* written,
                         time_point sent, time_point now);
-    /// An order of the bootstrap failed. It may have been carried out all the same.
-    void bootstrap_failed(std::size_t node, time_point now);
 
     /// The answer to a look: the time alone, or the record, which has the time in it; or neither,
     /// where the node answered something else.
@@ -149,23 +147,19 @@ public:
         std::optional<record_facts> record;
     };
     void looked(std::size_t node, const sight& seen, time_point sent, time_point now);
-    void look_failed(std::size_t node, time_point now);
     /// The record after an order to write a clock was carried out.
     void clock_written(std::size_t node, const record_facts& record, time_point sent,
                        time_point now);
-    void write_failed(std::size_t node, time_point now);
     /// The record after an order to write its floor was carried out.
     void floor_written(std::size_t node, const record_facts& record, time_point sent,
                        time_point now);
-    void floor_failed(std::size_t node, time_point now);
     /// The record after an order to turn it was carried out, or a step of a commit.
     void turned(std::size_t node, const record_facts& record, time_point sent, time_point now);
-    void turn_failed(std::size_t node, time_point now);
     void read_replication(std::size_t node, const server_facts& facts);
     /// What the answer to a command that was sent at `sent` showed.
     void showed(std::size_t node, const node_signs& signs, time_point sent, time_point now);
-    /// The order could not be sent.
-    void not_sent(const node_order& what, time_point now);
+    /// The order failed, and may have been carried out all the same if it `was_sent`.
+    void failed(node_order::task what, std::size_t node, time_point now, bool was_sent = true);
 
     // What follows.
 

@@ -274,9 +274,9 @@ TEST_CASE("nodes that missed a change of the list are turned one after the other
         CHECK(c.orders().ends_with("turn 2"));
     }
     SECTION("one that failed is tried again by the next probe") {
-        c.knows.turn_failed(1, start + 1s);
+        c.knows.failed(task::turn, 1, start + 1s);
         CHECK(c.orders() == "turn 2, report 1");
-        c.knows.turn_failed(2, start + 1s);
+        c.knows.failed(task::turn, 2, start + 1s);
         CHECK(c.orders() == "report 2");
         c.probe(5s);
         c.knows.go_on(start + 5s);
@@ -339,8 +339,7 @@ TEST_CASE("an order that was not sent is as good as failed and is not given agai
         for (std::size_t i = 0; i < 3; ++i) c.greet(i, 1ms);
         REQUIRE(c.go_on(1ms) == "make 0, make 1, make 2");
         for (std::size_t i = 0; i < 3; ++i) {
-            c.knows.not_sent({.what = task::bootstrap, .node = i, .step = step::make},
-                             start + 1ms);
+            c.knows.failed(task::bootstrap, i, start + 1ms, false);
         }
         CHECK(c.orders().find("settled") != std::string::npos);
         CHECK(c.go_on(2ms).empty());
@@ -351,7 +350,7 @@ TEST_CASE("an order that was not sent is as good as failed and is not given agai
         for (std::size_t i = 0; i < 3; ++i) c.greet(i, 1ms);
         REQUIRE(c.go_on(1ms) == "write 0, write 1, write 2");
         for (std::size_t i = 0; i < 3; ++i) {
-            c.knows.not_sent({.what = task::write_clock, .node = i}, start + 1ms);
+            c.knows.failed(task::write_clock, i, start + 1ms, false);
         }
         CHECK(c.orders() == "settled");
         CHECK(c.go_on(2ms).empty());
@@ -364,7 +363,7 @@ TEST_CASE("an order that was not sent is as good as failed and is not given agai
         c = settled();
         c.knows.showed(0, {.is_late = true}, start, start);
         REQUIRE(c.orders() == "look 0");
-        c.knows.not_sent({.what = task::look, .node = 0}, start + 1s);
+        c.knows.failed(task::look, 0, start + 1s, false);
         CHECK(c.orders().empty());
     }
 }
@@ -373,7 +372,7 @@ TEST_CASE("an order of the bootstrap that failed may have been carried out all t
     client_of_three c;
     for (std::size_t i = 0; i < 3; ++i) c.greet(i, 1ms);
     REQUIRE(c.go_on(1ms) == "make 0, make 1, make 2");
-    c.knows.bootstrap_failed(1, start + 2ms);
+    c.knows.failed(task::bootstrap, 1, start + 2ms);
     CHECK(c.orders().starts_with("greet 1"));
 }
 
@@ -487,7 +486,7 @@ TEST_CASE("a client that draws a fence writes node time to the records, each fiv
         CHECK(c.orders().empty());
     }
     SECTION("not again before the next probe where a node refuses it") {
-        for (std::size_t i = 0; i < 3; ++i) c.knows.floor_failed(i, start + 6s);
+        for (std::size_t i = 0; i < 3; ++i) c.knows.failed(task::write_floor, i, start + 6s);
         c.knows.propose(0, start + 6s, {});
         CHECK(c.orders().find("floor") == std::string::npos);
         c.probe(7s);
