@@ -174,9 +174,8 @@ void adopt_operation::cast(std::size_t node, core::choice c, const wire::failure
                            time_point now) {
     assert(!over_ && node < votes_.size());
     node_vote& v = votes_[node];
-    v.answer = c == core::choice::yes ? vote::granted : why.answer;
-    v.error = why.error;
-    v.detail = why.detail;
+    note_failure(v, why);
+    if (c == core::choice::yes) v.answer = vote::granted;
     v.elapsed = std::chrono::duration_cast<microseconds>(now - count_->sent());
     switch (count_->cast(node, c, now)) {
         case core::adoption::verdict::open: return;

@@ -67,6 +67,13 @@ public:
 
 using call_ptr = boost::intrusive_ptr<call>;
 
+/// The vote of a node that failed.
+inline void note_failure(node_vote& vote, const wire::failure& why) {
+    vote.answer = why.answer;
+    vote.error = why.error;
+    vote.detail = why.detail;
+}
+
 struct client_parts;
 
 /// Takes itself out of the list that it is in when it is destroyed.

@@ -35,19 +35,15 @@ list_commit::answer meaning_of(core::ruled::said what) {
 
 }  // namespace
 
-error_code commit_operation::check() {
+bool commit_operation::check() {
     const auto& shared = client().shared;
     const bool is_known = !how_.without || *how_.without < shared.size();
     const bool has_work = shared.lists().is_joint() || (how_.without && !how_.gives_up);
-    const bool may = is_known && has_work && is_guarded(shared.options());
-    return may ? error_code() : error_code(errc::invalid_argument);
+    return is_known && has_work && is_guarded(shared.options());
 }
 
 bool commit_operation::go_on(time_point now) {
     switch (phase_) {
-        case phase::begins:
-            begin(now);
-            [[fallthrough]];
         case phase::makes_records:
             if (lacks_a_record() && now < records_until_) {
                 return pause(phase::makes_records, between_looks_at_records, now);
@@ -82,7 +78,7 @@ bool commit_operation::go_on(time_point now) {
     return ask_next_step(now);
 }
 
-void commit_operation::begin(time_point now) {
+bool commit_operation::begin(time_point now) {
     const std::size_t size = client().shared.size();
     machine_.emplace(client().shared.lists(), client().tracker.known().lists().sets(),
                      client().shared.fresh_owner().to_string(), how_.gives_up);
@@ -97,6 +93,7 @@ void commit_operation::begin(time_point now) {
     for (const auto& node : client().nodes) node->expect_long_replies();
     client().tracker.take_role(core::record_role::keeps, now);
     if (how_.without) client().tracker.presume_gone(*how_.without, now);
+    return go_on(now);
 }
 
 // A node that answers has no record, and its own will be made.
@@ -137,9 +134,7 @@ bool commit_operation::pause(phase until, duration for_so_long, time_point now) 
 bool commit_operation::ask_who_is_connected(phase to_be, node_mask nodes, time_point now) {
     phase_ = to_be;
     if (to_be == phase::looks) unseen_ = {};
-    wire::request query;
-    wire::write_connected_query(query.words);
-    ask(ask_connected, query, nodes, now);
+    ask(ask_connected, nodes, now);
     return true;
 }
 
@@ -260,14 +255,15 @@ bool commit_operation::ask_next_step(time_point now) {
     for (const std::size_t i : machine_->requested()) {
         records_[i] = client().tracker.list_step(i, step_for(i));
     }
-    for (const std::size_t i : machine_->requested()) write_step(i, now);
+    for (const std::size_t i : machine_->requested()) ask(ask_step, node_mask::only(i), now);
     return true;
 }
 
-void commit_operation::write_step(std::size_t node, time_point now) {
-    wire::request query;
-    records_[node]->write(query.words, resp::script_form::by_hash);
-    ask(ask_step, query, node_mask::only(node), now);
+bool commit_operation::write(std::size_t node, std::uint32_t question, wire::request& out,
+                             resp::script_form form) const {
+    if (question == ask_step) records_[node]->write(out.words, form);
+    if (question == ask_connected) wire::write_connected_query(out.words);
+    return question == ask_step;
 }
 
 core::list_step commit_operation::step_for(std::size_t node) const {
@@ -292,13 +288,6 @@ core::list_step commit_operation::step_for(std::size_t node) const {
     out.leases = machine_->is_undisturbed() ? memory::undisturbed : memory::kept;
     if (out.to.is == core::list_facts::change::joining) out.leases = memory::lost;
     return out;
-}
-
-bool commit_operation::write_again(std::size_t node, std::uint32_t question, wire::request& out,
-                                   time_point) const {
-    if (question != ask_step) return false;
-    records_[node]->write(out.words, resp::script_form::whole);
-    return true;
 }
 
 void commit_operation::read(std::size_t node, std::uint32_t question, const resp::reply& reply,
@@ -343,7 +332,7 @@ void commit_operation::read_connections(std::size_t node, const resp::reply& rep
 }
 
 void commit_operation::read_step(std::size_t node, const resp::reply& reply, time_point now) {
-    if (records_[node]->read(reply)) return write_step(node, now);
+    if (records_[node]->read(reply)) return ask(ask_step, node_mask::only(node), now);
     const wire::record_answer& answer = records_[node]->answer();
     if (!answer.record) return failed(node, ask_step, answer.why, now);
     const auto& record = *answer.record;
@@ -404,9 +393,7 @@ void commit_operation::report(time_point now) {
         node_vote v{.node = shared.name(i), .change = shared.options().nodes[i].change};
         v.answer = is_done ? vote::granted : vote::refused;
         if (!is_done && failures_[i].error) {
-            v.answer = failures_[i].answer;
-            v.error = failures_[i].error;
-            v.detail = failures_[i].detail;
+            note_failure(v, failures_[i]);
         }
         result_.votes.push_back(std::move(v));
         if (shared.lists().old().contains(i) && !is_done) unclosed.insert(i);

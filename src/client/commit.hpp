@@ -29,7 +29,6 @@ public:
 
 private:
     enum class phase : std::uint8_t {
-        begins,
         makes_records,  // of nodes that have lost theirs
         looks,   // which programs are connected
         pauses,
@@ -41,18 +40,18 @@ private:
     };
     enum question : std::uint32_t { ask_connected, ask_step, ask_kill };
 
-    error_code check() final;
+    bool check() final;
+    bool begin(time_point now) final;
     bool go_on(time_point now) final;
+    bool write(std::size_t node, std::uint32_t question, wire::request& out,
+               resp::script_form form) const final;
     void read(std::size_t node, std::uint32_t question, const resp::reply& reply,
               time_point now) final;
     void failed(std::size_t node, std::uint32_t question, const wire::failure& why,
                 time_point now) final;
-    bool write_again(std::size_t node, std::uint32_t question, wire::request& out,
-                     time_point now) const final;
     commit_report take_result() final;
     void on_due(time_point now) override { proceed(now); }
 
-    void begin(time_point now);
     bool lacks_a_record() const;
     void report_members(time_point now);
     bool ask_who_is_connected(phase to_be, node_mask nodes, time_point now);
@@ -66,7 +65,6 @@ private:
     void tell_of_blind(const wire::connected& one, std::size_t node);
     bool ask_next_step(time_point now);
     core::list_step step_for(std::size_t node) const;
-    void write_step(std::size_t node, time_point now);
     void read_step(std::size_t node, const resp::reply& reply, time_point now);
     void tell(std::string_view what);
     void report(time_point now);
@@ -86,7 +84,7 @@ private:
     time_point records_until_{};
     time_point see_until_{};
     time_point vote_until_{};
-    phase phase_ = phase::begins;
+    phase phase_ = phase::makes_records;
 };
 
 }  // namespace redlock::detail

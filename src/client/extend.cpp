@@ -138,9 +138,7 @@ std::string extension_round::reasons() const {
     std::string out;
     for (const auto& [node, why] : failures_) {
         node_vote as_vote;
-        as_vote.answer = why.answer;
-        as_vote.error = why.error;
-        as_vote.detail = why.detail;
+        note_failure(as_vote, why);
         out += (out.empty() ? "" : "; ") + text::printable(client().shared.name(node)) + ": " +
                text::cause(as_vote);
     }

@@ -69,17 +69,12 @@ void read_key(node_state& node, std::string& value, const wire::key_view& key) {
 }  // namespace
 
 // Nodes that are about to be opened are not yet in quarantine for good, so it waits for them.
-error_code inspect_operation::check() {
+bool inspect_operation::check() {
     result_.resource = resource_;
-    const bool is_valid = validate_resource(client().shared.options(), resource_).empty();
-    return is_valid ? error_code() : error_code(errc::invalid_argument);
+    return validate_resource(client().shared.options(), resource_).empty();
 }
 
 bool inspect_operation::go_on(time_point now) {
-    if (!std::exchange(has_begun_, true)) {
-        begin(now);
-        return true;
-    }
     find_slots(now);
     note_standing(now);
     core::read_quorum(result_, values_, client().shared.lists());
@@ -92,7 +87,7 @@ bool inspect_operation::go_on(time_point now) {
     return false;
 }
 
-void inspect_operation::begin(time_point now) {
+bool inspect_operation::begin(time_point now) {
     const std::size_t size = client().shared.size();
     result_.nodes.resize(size);
     values_.resize(size);
@@ -101,19 +96,14 @@ void inspect_operation::begin(time_point now) {
     for (const std::size_t i : silent_) {
         note_failure(result_.nodes[i], {vote::timed_out, errc::timed_out, {}});
     }
-    wire::request look;
-    write(look, resp::script_form::by_hash);
-    ask(0, look, client().nodes.all() - silent_, now);
+    ask(0, client().nodes.all() - silent_, now);
+    return true;
 }
 
-void inspect_operation::write(wire::request& out, resp::script_form form) const {
+bool inspect_operation::write(std::size_t, std::uint32_t, wire::request& out,
+                              resp::script_form form) const {
     const std::string& prefix = client().shared.options().key_prefix;
     wire::write_view(out.words, form, prefix + resource_, prefix, client().shared.is_fenced());
-}
-
-bool inspect_operation::write_again(std::size_t, std::uint32_t, wire::request& out,
-                                    time_point) const {
-    write(out, resp::script_form::whole);
     return true;
 }
 
@@ -236,35 +226,39 @@ void inspect_operation::tell_age(time_point now) {
         std::chrono::microseconds(std::max<std::int64_t>(age_us, 0)));
 }
 
+bool list_operation::begin(time_point now) {
+    const node_mask all = client().nodes.all();
+    unused_ = all;
+    pages_.resize(client().shared.size());
+    while (!client().shared.lists().is_quorum(all - unused_)) ask_another(now);
+    return true;
+}
+
 bool list_operation::go_on(time_point now) {
-    if (!std::exchange(has_begun_, true)) {
-        unused_ = client().nodes.all();
-        pages_.resize(client().shared.size());
-        const node_mask all = unused_;
-        while (!client().shared.lists().is_quorum(all - unused_)) ask_another(now);
-        return true;
+    if (unused_.empty() || client().shared.lists().is_quorum(complete_)) {
+        end_by(complete_);
+        return false;
     }
-    const bool is_missing_some = !client().shared.lists().is_quorum(complete_);
-    if (is_missing_some && !unused_.empty()) {
-        ask_another(now);
-        return true;
-    }
-    end(is_missing_some ? error_code(errc::no_quorum) : error_code());
-    return false;
+    ask_another(now);
+    return true;
 }
 
 void list_operation::ask_another(time_point now) {
     if (unused_.empty() || is_over()) return;
     const std::size_t next = *unused_.begin();
     unused_.erase(next);
-    ask_for_next(next, now);
+    ask(ask_for_page, node_mask::only(next), now);
 }
 
-void list_operation::ask_for_next(std::size_t node, time_point now) {
-    wire::request scan;
-    wire::write_scan(scan.words, pages_[node].cursor,
-                     client().shared.options().key_prefix + what_.prefix);
-    ask(ask_for_page, scan, node_mask::only(node), now);
+bool list_operation::write(std::size_t node, std::uint32_t question, wire::request& out,
+                           resp::script_form form) const {
+    const page& at = pages_[node];
+    if (question == ask_for_forms) {
+        wire::write_forms(out.words, form, at.keys);
+        return true;
+    }
+    wire::write_scan(out.words, at.cursor, client().shared.options().key_prefix + what_.prefix);
+    return false;
 }
 
 void list_operation::read(std::size_t node, std::uint32_t question, const resp::reply& reply,
@@ -291,9 +285,7 @@ void list_operation::read_page(std::size_t node, const wire::scanned& found, tim
     if (!what_.leases_only || at.keys.empty()) {
         return finish_page(node, std::string(at.keys.size(), '1'), now);
     }
-    wire::request forms;
-    wire::write_forms(forms.words, resp::script_form::by_hash, at.keys);
-    ask(ask_for_forms, forms, node_mask::only(node), now);
+    ask(ask_for_forms, node_mask::only(node), now);
 }
 
 // `forms`: of each key of the page whether it counts.
@@ -304,15 +296,8 @@ void list_operation::finish_page(std::size_t node, std::string_view forms, time_
         if (forms[i] != '0') found_.insert(at.keys[i].substr(prefix));
     }
     if (found_.size() > most) return end(errc::backlog);
-    if (at.cursor != "0") return ask_for_next(node, now);
+    if (at.cursor != "0") return ask(ask_for_page, node_mask::only(node), now);
     complete_.insert(node);
-}
-
-bool list_operation::write_again(std::size_t node, std::uint32_t question, wire::request& out,
-                                 time_point) const {
-    if (question != ask_for_forms) return false;
-    wire::write_forms(out.words, resp::script_form::whole, pages_[node].keys);
-    return true;
 }
 
 void list_operation::failed(std::size_t, std::uint32_t, const wire::failure&, time_point now) {
@@ -337,19 +322,17 @@ std::vector<std::string> list_operation::take_result() {
     return names;
 }
 
-error_code runs_operation::check() {
-    const bool is_valid = validate_resource(client().shared.options(), resource_).empty() &&
-                          (!noted_ || (!noted_->id.empty() && keep_ > keep_.zero()));
-    return is_valid ? error_code() : error_code(errc::invalid_argument);
+bool runs_operation::check() {
+    return validate_resource(client().shared.options(), resource_).empty() &&
+           (!noted_ || (!noted_->id.empty() && keep_ > keep_.zero()));
 }
 
-bool runs_operation::go_on(time_point now) {
-    if (!std::exchange(has_begun_, true)) {
-        wire::request query;
-        write(query, resp::script_form::by_hash);
-        ask(0, query, client().nodes.all(), now);
-        return true;
-    }
+bool runs_operation::begin(time_point now) {
+    ask(0, client().nodes.all(), now);
+    return true;
+}
+
+bool runs_operation::go_on(time_point) {
     std::sort(result_.begin(), result_.end(), [](const run_record& one, const run_record& other) {
         return one.start != other.start ? one.start > other.start : one.id < other.id;
     });
@@ -359,14 +342,10 @@ bool runs_operation::go_on(time_point now) {
     return false;
 }
 
-void runs_operation::write(wire::request& out, resp::script_form form) const {
+bool runs_operation::write(std::size_t, std::uint32_t, wire::request& out,
+                           resp::script_form form) const {
     const std::string& prefix = client().shared.options().key_prefix;
     wire::write_runs(out.words, form, prefix + resource_, prefix, noted_, keep_);
-}
-
-bool runs_operation::write_again(std::size_t, std::uint32_t, wire::request& out,
-                                 time_point) const {
-    write(out, resp::script_form::whole);
     return true;
 }
 

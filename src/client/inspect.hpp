@@ -43,16 +43,15 @@ private:
         std::vector<std::string> values{};
     };
 
-    error_code check() final;
+    bool check() final;
+    bool begin(time_point now) final;
     bool go_on(time_point now) final;
+    bool write(std::size_t node, std::uint32_t question, wire::request& out,
+               resp::script_form form) const final;
     void read(std::size_t node, std::uint32_t question, const resp::reply& reply,
               time_point now) final;
     void failed(std::size_t node, std::uint32_t question, const wire::failure& why,
                 time_point now) final;
-    bool write_again(std::size_t node, std::uint32_t question, wire::request& out,
-                     time_point now) const final;
-    void write(wire::request& out, resp::script_form form) const;
-    void begin(time_point now);
     void read_slot(std::size_t node, const wire::slot_view& slot);
     void find_slots(time_point now);
     void note_standing(time_point now);
@@ -66,7 +65,6 @@ private:
     std::vector<std::string> values_;
     std::vector<std::vector<std::string>> readers_;
     std::map<std::uint16_t, slot_look> slots_;
-    bool has_begun_ = false;
     bool is_conclusive_ = true;
 };
 
@@ -98,16 +96,16 @@ private:
         }
     };
 
+    bool begin(time_point now) final;
     bool go_on(time_point now) final;
+    bool write(std::size_t node, std::uint32_t question, wire::request& out,
+               resp::script_form form) const final;
     void read(std::size_t node, std::uint32_t question, const resp::reply& reply,
               time_point now) final;
     void failed(std::size_t node, std::uint32_t question, const wire::failure& why,
                 time_point now) final;
-    bool write_again(std::size_t node, std::uint32_t question, wire::request& out,
-                     time_point now) const final;
     std::vector<std::string> take_result() final;
     void ask_another(time_point now);
-    void ask_for_next(std::size_t node, time_point now);
     void read_page(std::size_t node, const wire::scanned& found, time_point now);
     void finish_page(std::size_t node, std::string_view forms, time_point now);
     bool is_news(std::string_view key) const;
@@ -116,7 +114,6 @@ private:
     std::vector<page> pages_;  // by the index of their nodes
     std::unordered_set<std::string, hash_of_text, std::equal_to<>> found_;
     node_mask unused_{};  // that were not read
-    bool has_begun_ = false;
     node_mask complete_;  // nodes that have named all
 };
 
@@ -129,14 +126,14 @@ public:
         : resource_(std::move(resource)), noted_(std::move(noted)), keep_(keep) {}
 
 private:
-    error_code check() final;
+    bool check() final;
+    bool begin(time_point now) final;
     bool go_on(time_point now) final;
+    bool write(std::size_t node, std::uint32_t question, wire::request& out,
+               resp::script_form form) const final;
     void read(std::size_t node, std::uint32_t question, const resp::reply& reply,
               time_point now) final;
     void failed(std::size_t, std::uint32_t, const wire::failure&, time_point) final {}
-    bool write_again(std::size_t node, std::uint32_t question, wire::request& out,
-                     time_point now) const final;
-    void write(wire::request& out, resp::script_form form) const;
     void note(run_record run);
 
     std::string resource_;
@@ -144,7 +141,6 @@ private:
     std::chrono::milliseconds keep_;
     node_mask answered_;
     error_code refused_;  // by a node that answered
-    bool has_begun_ = false;
 };
 
 }  // namespace redlock::detail

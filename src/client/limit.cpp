@@ -133,23 +133,13 @@ void limit_operation::end(limit_answer answer, time_point now) {
     complete(std::move(answer));
 }
 
-error_code limit_change::check() {
+bool limit_change::check() {
     const client_options& all = client().shared.options();
-    auto why = core::why_no_limit(all, of_->resource, limit_, of_->calls.terms().period);
-    if (why.empty()) return {};
-    result_.detail = std::move(why);
-    return errc::invalid_argument;
+    result_.detail = core::why_no_limit(all, of_->resource, limit_, of_->calls.terms().period);
+    return result_.detail.empty();
 }
 
-bool limit_change::go_on(time_point now) {
-    const auto all = client().nodes.all();
-    if (revision_ != 0) {
-        node_mask taken;
-        for (const std::size_t i : all) taken.set(i, result_.votes[i].answer == vote::granted);
-        of_->calls.admit(now);
-        end(client().shared.lists().is_quorum(taken) ? error_code() : errc::no_quorum);
-        return false;
-    }
+bool limit_change::begin(time_point now) {
     const auto now_us = client().tracker.known().clocks().shared_us(now);
     if (!now_us) {
         result_.detail = "too few nodes answer to tell their time";
@@ -160,22 +150,30 @@ bool limit_change::go_on(time_point now) {
     sent_at_ = now;
     result_.votes.resize(client().shared.size());
     const node_mask asked = client().tracker.askable();
-    for (const std::size_t i : all - asked) {
+    for (const std::size_t i : client().nodes.all() - asked) {
         if (const auto o = client().tracker.object(i, now, now)) failed(i, 0, o->why, now);
     }
-    wire::request& wire = client().nodes.blank();
-    write(wire);
-    ask(0, wire, asked, now);
+    ask(0, asked, now);
     return true;
 }
 
-void limit_change::write(wire::request& out) const {
+bool limit_change::go_on(time_point now) {
+    of_->calls.admit(now);
+    end_by(node_mask::where(result_.votes.size(), [&](std::size_t i) {
+        return result_.votes[i].answer == vote::granted;
+    }));
+    return false;
+}
+
+bool limit_change::write(std::size_t, std::uint32_t, wire::request& out,
+                         resp::script_form) const {
     const std::string& prefix = client().shared.options().key_prefix;
     const slot_number slot{0, limit_};  // which period counts, only the calls name
     const auto key = wire::lock_key(prefix, of_->resource, slot);
     const wire::fence_terms none{0, prefix};
     wire::append_lease(wire::slot_lock, out, "name",
                        {key, "-", core::rate_limit::set_for, slot, {}, revision_}, &none);
+    return true;
 }
 
 void limit_change::read(std::size_t node, std::uint32_t, const resp::reply& reply,

@@ -88,22 +88,20 @@ public:
     }
 
 private:
-    error_code check() final;
+    bool check() final;
+    bool begin(time_point now) final;
     bool go_on(time_point now) final;
+    bool write(std::size_t node, std::uint32_t, wire::request& out,
+               resp::script_form) const final;
     void read(std::size_t node, std::uint32_t, const resp::reply& reply, time_point now) final;
     void failed(std::size_t node, std::uint32_t, const wire::failure& why, time_point now) final {
         note(node, {.answer = why.answer, .why = why}, now);
     }
-    bool write_again(std::size_t, std::uint32_t, wire::request& out, time_point) const final {
-        write(out);
-        return true;
-    }
-    void write(wire::request& out) const;
     void note(std::size_t node, const wire::acquire_answer& answer, time_point now);
 
     const std::shared_ptr<limiter> of_;
     const std::uint16_t limit_;
-    std::uint64_t revision_ = 0;  // 0: nothing is sent yet
+    std::uint64_t revision_ = 0;
     time_point sent_at_{};
 };
 

@@ -36,10 +36,6 @@ void read_info(std::string_view info, node_report& to) {
 
 // When the nodes have answered, it waits until they are listened to, but not for long.
 bool probe_operation::go_on(time_point now) {
-    if (result_.empty()) {
-        begin(now);
-        return true;
-    }
     bool is_complete = true;
     for (std::size_t i = 0; i < result_.size(); ++i) {
         is_complete = is_complete && is_listened_to(i);
@@ -53,19 +49,20 @@ bool probe_operation::go_on(time_point now) {
     return false;
 }
 
-void probe_operation::begin(time_point now) {
+bool probe_operation::begin(time_point now) {
     const std::size_t nodes = client().shared.size();
     result_.resize(nodes);
     facts_.resize(nodes);
     for (std::size_t i = 0; i < nodes; ++i) result_[i].name = client().shared.name(i);
     give_up_at_ = now + client().shared.options().connect_timeout;
     if (client().shared.is_fenced()) client().remote.listen(now);
-    for (std::uint32_t q = 0; q < questions; ++q) ask(q, write(q), client().nodes.all(), now);
+    for (std::uint32_t q = 0; q < questions; ++q) ask(q, client().nodes.all(), now);
+    return true;
 }
 
-wire::request probe_operation::write(std::uint32_t question) const {
+bool probe_operation::write(std::size_t, std::uint32_t question, wire::request& out,
+                            resp::script_form) const {
     const std::string& prefix = client().shared.options().key_prefix;
-    wire::request out;
     switch (question) {
         case ask_info: resp::append_command(out.words, {"INFO"}); break;
         case ask_fsync:
@@ -77,7 +74,7 @@ wire::request probe_operation::write(std::uint32_t question) const {
             wire::write_trial(out.words, prefix, wire::wake_channel(prefix, "probe"),
                               client().shared.is_fenced());
     }
-    return out;
+    return false;
 }
 
 void probe_operation::read(std::size_t node, std::uint32_t question, const resp::reply& reply,
@@ -121,7 +118,7 @@ void probe_operation::failed(std::size_t node, std::uint32_t question, const wir
                              time_point now) {
     if (why.error == errc::in_quarantine && !repeated_[question].contains(node)) {
         repeated_[question].insert(node);
-        return ask(question, write(question), node_mask::only(node), now);
+        return ask(question, node_mask::only(node), now);
     }
     facts_[node].failure = why;
 }
@@ -172,36 +169,33 @@ std::vector<node_report> probe_operation::take_result() {
     return std::move(result_);
 }
 
-error_code declare_operation::check() {
-    const bool may =
-        is_guarded(client().shared.options()) && !client().shared.lists().is_joint();
-    return may ? error_code() : error_code(errc::invalid_argument);
+bool declare_operation::check() {
+    return is_guarded(client().shared.options()) && !client().shared.lists().is_joint();
 }
 
 // By then the clocks are known, as far as the nodes can be reached.
-bool declare_operation::go_on(time_point now) {
-    if (result_.empty()) {
-        sent_at_ = now;
-        result_.resize(client().shared.size());
-        for (std::size_t i = 0; i < result_.size(); ++i) result_[i].node = client().shared.name(i);
-        for (std::size_t i = 0; i < result_.size(); ++i) {
-            records_.push_back(client().tracker.declaration(i, sent_at_, how_.lowers_fences));
-        }
-        for (const std::size_t i : client().nodes.all()) write(i, now);
-        return true;
-    }
-    node_mask declared;
+bool declare_operation::begin(time_point now) {
+    sent_at_ = now;
+    result_.resize(client().shared.size());
     for (std::size_t i = 0; i < result_.size(); ++i) {
-        declared.set(i, result_[i].answer == vote::granted);
+        result_[i].node = client().shared.name(i);
+        records_.push_back(client().tracker.declaration(i, sent_at_, how_.lowers_fences));
     }
-    end(client().shared.lists().is_quorum(declared) ? error_code() : error_code(errc::no_quorum));
+    for (const std::size_t i : client().nodes.all()) ask(0, node_mask::only(i), now);
+    return true;
+}
+
+bool declare_operation::go_on(time_point) {
+    end_by(node_mask::where(result_.size(), [&](std::size_t i) {
+        return result_[i].answer == vote::granted;
+    }));
     return false;
 }
 
-void declare_operation::write(std::size_t node, time_point now) {
-    wire::request& wire = client().nodes.blank();
-    records_[node].write(wire.words, resp::script_form::by_hash);
-    ask(0, wire, node_mask::only(node), now);
+bool declare_operation::write(std::size_t node, std::uint32_t, wire::request& out,
+                              resp::script_form form) const {
+    records_[node].write(out.words, form);
+    return true;
 }
 
 bool declare_operation::is_taken(std::size_t node) const {
@@ -220,23 +214,15 @@ void declare_operation::on_reply(std::size_t node, std::uint32_t question,
 
 void declare_operation::read(std::size_t node, std::uint32_t, const resp::reply&,
                              time_point now) {
-    if (writes_again_) return write(node, now);
+    if (writes_again_) return ask(0, node_mask::only(node), now);
     note(node,
          is_taken(node) ? wire::failure{vote::granted, {}, {}} : records_[node].answer().why, now);
-}
-
-bool declare_operation::write_again(std::size_t node, std::uint32_t, wire::request& out,
-                                    time_point) const {
-    records_[node].write(out.words, resp::script_form::whole);
-    return true;
 }
 
 void declare_operation::note(std::size_t node, const wire::failure& why, time_point now) {
     assert(node < result_.size());
     node_vote& v = result_[node];
-    v.answer = why.answer;
-    v.error = why.error;
-    v.detail = why.detail;
+    note_failure(v, why);
     v.elapsed = std::chrono::duration_cast<std::chrono::microseconds>(now - sent_at_);
 }
 
@@ -251,28 +237,20 @@ core::revocation::held_value held(const std::string& value) {
 
 }  // namespace
 
-error_code revoke_operation::check() {
-    const bool is_valid = validate_resource(client().shared.options(), shown_.resource).empty();
-    return is_valid ? error_code() : error_code(errc::invalid_argument);
+bool revoke_operation::check() {
+    return validate_resource(client().shared.options(), shown_.resource).empty();
 }
 
 bool revoke_operation::go_on(time_point now) {
-    if (machine_.state() == phase::none) begin();
-    if (machine_.targets().empty() && !shown_.decided) {
-        tell_of_silence();
-        end(errc::no_quorum);
-        return false;
-    }
     const auto next = machine_.advance();
     if (next == phase::over) {
-        conclude();
+        machine_.report(result_);
+        end_by(client().nodes.all() - failed_);
         return false;
     }
     const node_mask nodes = client().nodes.all() - failed_;
-    wire::request request;
     if (next == phase::look) {
-        write_look(request, resp::script_form::by_hash);
-        ask(ask_for_view, request, nodes, now);
+        ask(ask_for_view, nodes, now);
         return true;
     }
     if (client().shared.is_fenced()) {
@@ -281,15 +259,12 @@ bool revoke_operation::go_on(time_point now) {
         if (fresh) machine_.note_fence(fresh->fence, true);
     }
     for (std::uint32_t i = 0; i < machine_.targets().size(); ++i) {
-        if (!machine_.is_due(i)) continue;
-        request.clear();
-        write(i, request, resp::script_form::by_hash);
-        ask(i, request, nodes, now);
+        if (machine_.is_due(i)) ask(i, nodes, now);
     }
     return true;
 }
 
-void revoke_operation::begin() {
+bool revoke_operation::begin(time_point now) {
     machine_ = {shown_, {.empty = wire::abbreviate_owner({}),
                          .readers = wire::abbreviate_owner(wire::shared_marker)}};
     result_.votes.resize(client().shared.size());
@@ -298,6 +273,10 @@ void revoke_operation::begin() {
         result_.votes[i].change = client().shared.options().nodes[i].change;
         result_.votes[i].answer = vote::granted;
     }
+    if (!machine_.targets().empty() || shown_.decided) return go_on(now);
+    tell_of_silence();
+    end(errc::no_quorum);
+    return false;
 }
 
 // Too few nodes answered when the holders were looked for: that nobody was seen says nothing.
@@ -314,33 +293,26 @@ void revoke_operation::tell_of_silence() {
     }
 }
 
-void revoke_operation::write_look(wire::request& out, resp::script_form form) const {
-    const std::string& prefix = client().shared.options().key_prefix;
-    wire::write_view(out.words, form, prefix + shown_.resource, prefix,
-                     client().shared.is_fenced());
-}
-
-void revoke_operation::write(std::uint32_t target, wire::request& out,
+bool revoke_operation::write(std::size_t, std::uint32_t question, wire::request& out,
                              resp::script_form form) const {
-    const core::revocation::target& t = machine_.targets()[target];
     const std::string& prefix = client().shared.options().key_prefix;
+    const bool is_fenced = client().shared.is_fenced();
+    if (question == ask_for_view) {
+        wire::write_view(out.words, form, prefix + shown_.resource, prefix, is_fenced);
+        return true;
+    }
+    const core::revocation::target& t = machine_.targets()[question];
     const std::string key =
         prefix + shown_.resource + (t.slot ? wire::slot_suffix(*t.slot) : std::string());
     wire::write_revocation(out.words, form,
                            {.key = key,
                             .key_prefix = prefix,
                             .slot = t.slot,
-                            .is_fenced = client().shared.is_fenced(),
+                            .is_fenced = is_fenced,
                             .fence = machine_.fence(),
                             .lift = client().tracker.known().limits_of_fences().lift,
                             .revoked_life = client().tracker.known().votes().ttl_max(),
                             .values = t.values});
-}
-
-bool revoke_operation::write_again(std::size_t, std::uint32_t question, wire::request& out,
-                                   time_point) const {
-    question == ask_for_view ? write_look(out, resp::script_form::whole)
-                             : write(question, out, resp::script_form::whole);
     return true;
 }
 
@@ -386,15 +358,7 @@ void revoke_operation::note(std::size_t node, const wire::failure& why) {
     assert(node < result_.votes.size());
     if (failed_.contains(node)) return;
     failed_.insert(node);
-    result_.votes[node].answer = why.answer;
-    result_.votes[node].error = why.error;
-    result_.votes[node].detail = why.detail;
-}
-
-void revoke_operation::conclude() {
-    machine_.report(result_);
-    const bool has_quorum = !client().shared.lists().prevents_quorum(failed_);
-    end(has_quorum ? error_code() : error_code(errc::no_quorum));
+    note_failure(result_.votes[node], why);
 }
 
 }  // namespace redlock::detail

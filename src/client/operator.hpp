@@ -32,7 +32,10 @@ private:
     enum question : std::uint32_t { ask_info, ask_fsync, ask_trial, ask_evalsha, ask_load };
     static constexpr std::size_t questions = ask_load + 1;
 
+    bool begin(time_point now) final;
     bool go_on(time_point now) final;
+    bool write(std::size_t node, std::uint32_t question, wire::request& out,
+               resp::script_form form) const final;
     void read(std::size_t node, std::uint32_t question, const resp::reply& reply,
               time_point now) final;
     void failed(std::size_t node, std::uint32_t question, const wire::failure& why,
@@ -40,8 +43,6 @@ private:
     std::vector<node_report> take_result() final;
     void on_due(time_point now) final { proceed(now); }
 
-    void begin(time_point now);
-    wire::request write(std::uint32_t question) const;
     bool is_listened_to(std::size_t node) const;
     void report(std::size_t node, time_point now);
 
@@ -57,8 +58,12 @@ public:
     explicit declare_operation(const init_options& how = {}) noexcept : how_(how) {}
 
 private:
-    error_code check() final;
+    bool check() final;
+    bool begin(time_point now) final;
     bool go_on(time_point now) final;
+    /// It carries what the server says in the handshake.
+    bool write(std::size_t node, std::uint32_t question, wire::request& out,
+               resp::script_form form) const final;
     void on_reply(std::size_t node, std::uint32_t question, const resp::reply& reply,
                   time_point now) final;
     void read(std::size_t node, std::uint32_t question, const resp::reply& reply,
@@ -67,11 +72,7 @@ private:
                 time_point now) final {
         note(node, why, now);
     }
-    /// It carries what the server says in the handshake.
-    bool write_again(std::size_t node, std::uint32_t question, wire::request& out,
-                     time_point now) const final;
 
-    void write(std::size_t node, time_point now);
     bool is_taken(std::size_t node) const;
     void note(std::size_t node, const wire::failure& why, time_point now);
 
@@ -89,25 +90,21 @@ public:
 private:
     using phase = core::revocation::phase;
 
-    error_code check() final;
+    bool check() final;
+    bool begin(time_point now) final;
     bool go_on(time_point now) final;
+    bool write(std::size_t node, std::uint32_t question, wire::request& out,
+               resp::script_form form) const final;
     void read(std::size_t node, std::uint32_t question, const resp::reply& reply,
               time_point now) final;
     void failed(std::size_t node, std::uint32_t, const wire::failure& why, time_point) final {
         note(node, why);
     }
-
-    bool write_again(std::size_t node, std::uint32_t question, wire::request& out,
-                     time_point now) const final;
-    void begin();
     void tell_of_silence();
-    void write_look(wire::request& out, resp::script_form form) const;
-    void write(std::uint32_t target, wire::request& out, resp::script_form form) const;
     void saw(std::size_t node, const wire::resource_view& view, time_point now);
     void saw(std::size_t node, std::uint32_t target, const wire::key_view& key,
              std::vector<std::string> holders, time_point now);
     void note(std::size_t node, const wire::failure& why);
-    void conclude();
 
     resource_state shown_;
     core::revocation machine_;

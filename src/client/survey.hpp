@@ -13,6 +13,7 @@
 #include "value/clock.hpp"
 #include "wire/failure.hpp"
 #include "wire/request.hpp"
+#include "wire/resp/command.hpp"
 
 #include <redlock/error.hpp>
 
@@ -64,14 +65,14 @@ struct client_parts {
     operation_host& host;
 };
 
-/// It sends questions, each to some nodes. When each of these has answered or failed, `go_on` sends
-/// others or ends it. A node answers or fails in time by itself, so a survey needs no deadline of
-/// its own.
+/// It sends questions, each to some nodes: the first ones by `begin`, when it is known which nodes
+/// may vote. When each of these has answered or failed, `go_on` sends others or ends it. A node
+/// answers or fails in time by itself, so a survey needs no deadline of its own.
 template <class Result>
 class node_survey : public operation {
 public:
     void start(time_point now) final {
-        if (const error_code why = check()) return end(why);
+        if (!check()) return end(errc::invalid_argument);
         client().host.await_settled(*this, now);
     }
     void on_settled(time_point now) final {
@@ -83,12 +84,15 @@ protected:
     /// Called exactly once.
     virtual void complete(error_code outcome, Result result) = 0;
 
-    /// Why nothing may be sent; no error when all is well.
-    virtual error_code check() { return {}; }
-    /// Called when it is known which nodes may vote, and whenever no answer is missing. Sends
-    /// questions by `ask` and returns true; or returns false, after `end` or to call `proceed`
-    /// later.
+    /// Whether the arguments are valid: else nothing is sent.
+    virtual bool check() { return true; }
+    /// Both send questions by `ask` and return true; or return false, after `end` or to call
+    /// `proceed` later.
+    virtual bool begin(time_point now) = 0;
     virtual bool go_on(time_point now) = 0;
+    /// Writes the question for that node. Returns whether it calls a script.
+    virtual bool write(std::size_t node, std::uint32_t question, wire::request& out,
+                       resp::script_form form) const = 0;
     /// The answer of a node to one question.
     virtual void read(std::size_t node, std::uint32_t question, const resp::reply& reply,
                       time_point now) = 0;
@@ -98,8 +102,14 @@ protected:
     /// What the caller gets at the end, however that comes.
     virtual Result take_result() { return std::move(result_); }
 
-    /// What a node fails at once counts as answered, but leads to `go_on` only after all that is
-    /// sent together.
+    /// All these nodes get the same. What a node fails at once counts as answered, but leads to
+    /// `go_on` only after all that is sent together.
+    void ask(std::uint32_t question, node_mask nodes, time_point now) {
+        if (nodes.empty()) return;
+        wire::request& what = client().nodes.blank();
+        write(*nodes.begin(), question, what, resp::script_form::by_hash);
+        ask(question, what, nodes, now);
+    }
     void ask(std::uint32_t question, const wire::request& what, node_mask nodes, time_point now) {
         open_ += nodes.size();
         const auto result = client().nodes.send(*this, question, what, now, nodes);
@@ -110,7 +120,7 @@ protected:
         bool has_asked = true;
         while (has_asked && open_ == 0 && !over_) {
             open_ = 1;  // until all is sent
-            has_asked = go_on(now);
+            has_asked = std::exchange(has_begun_, true) ? go_on(now) : begin(now);
             --open_;
         }
     }
@@ -119,6 +129,11 @@ protected:
         if (std::exchange(over_, true)) return;
         client().host.finished(*this);
         complete(outcome, take_result());
+    }
+    /// Without an error where these nodes are a quorum.
+    void end_by(node_mask nodes) {
+        const bool is_quorum = client().shared.lists().is_quorum(nodes);
+        end(is_quorum ? error_code() : error_code(errc::no_quorum));
     }
     void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                   time_point now) override {
@@ -137,6 +152,10 @@ private:
         answered(now);
     }
     bool is_wanted(std::uint32_t) const noexcept final { return !over_; }
+    bool write_again(std::size_t node, std::uint32_t question, wire::request& out,
+                     time_point) const final {
+        return write(node, question, out, resp::script_form::whole);
+    }
     void answered(time_point now) {
         if (over_) return;
         assert(open_ > 0);
@@ -144,6 +163,7 @@ private:
     }
 
     std::size_t open_ = 0;  // answers still to come
+    bool has_begun_ = false;
     bool over_ = false;
 };
 

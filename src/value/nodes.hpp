@@ -52,6 +52,14 @@ public:
         return node_mask(static_cast<std::uint32_t>((std::uint64_t{1} << count) - 1));
     }
 
+    /// Those of the first `count` for which `holds`.
+    template <class Holds>
+    static constexpr node_mask where(std::size_t count, Holds holds) {
+        node_mask out;
+        for (std::size_t i = 0; i < count; ++i) out.set(i, holds(i));
+        return out;
+    }
+
     constexpr bool contains(std::size_t node) const noexcept { return (bits_ & bit(node)) != 0; }
     constexpr bool empty() const noexcept { return bits_ == 0; }
     constexpr std::size_t size() const noexcept {
