@@ -604,7 +604,7 @@ void acquire_operation::end(error_code outcome, time_point now, std::string_view
         state = refuse_lease(client(), request_.finish(try_.take_votes(), begun_, ids_, detail),
                              outcome, now);
     }
-    client().host.finished(*this);
+    leave();
     complete(outcome, std::move(state));
 }
 

@@ -97,7 +97,7 @@ footprint adopt_operation::traces_of_lease(time_point now) {
 }
 
 void adopt_operation::on_settled(time_point now) {
-    if (over_) return;
+    if (is_over()) return;
     const std::size_t nodes = client().shared.size();
     assert(known_ && !known_->resources.empty() && !count_);
     ttl_ = std::min<duration>(ttl_, client().tracker.known().votes().longest_lease());
@@ -152,7 +152,7 @@ void adopt_operation::learn_late(std::size_t node, const wire::compare_answer& a
 
 void adopt_operation::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                                time_point now) {
-    if (over_) return learn_late(node, wire::read_extension(reply), now);
+    if (is_over()) return learn_late(node, wire::read_extension(reply), now);
     const judgement j = client().tracker.judge(node, count_->sent(), wire::read_signs(reply), now);
     const wire::compare_answer answer = wire::read_extension(reply);
     wire::failure why = answer.why;
@@ -161,18 +161,18 @@ void adopt_operation::on_reply(std::size_t node, std::uint32_t, const resp::repl
     }
     if (!j.is_vote()) why = j.against->why;
     cast(node, j.is_vote() ? answer.choice : core::choice::unable, why, now);
-    if (answer.is_revoked && !over_) deny(now);
+    if (answer.is_revoked && !is_over()) deny(now);
 }
 
 void adopt_operation::on_failure(std::size_t node, std::uint32_t, const wire::failure& why,
                                  time_point now) {
-    if (over_) return;
+    if (is_over()) return;
     cast(node, core::choice::unable, why, now);
 }
 
 void adopt_operation::cast(std::size_t node, core::choice c, const wire::failure& why,
                            time_point now) {
-    assert(!over_ && node < votes_.size());
+    assert(!is_over() && node < votes_.size());
     node_vote& v = votes_[node];
     note_failure(v, why);
     if (c == core::choice::yes) v.answer = vote::granted;
@@ -220,14 +220,12 @@ void adopt_operation::cancel(error_code why, time_point now) { end(why, nullptr,
 
 void adopt_operation::end(error_code outcome, std::shared_ptr<lease_state> state, time_point now,
                           std::string_view detail) {
-    if (over_) return;
-    over_ = true;
+    if (!leave()) return;
     if (!state) {
         state = refuse_lease(client(),
                              {resource(), {}, std::move(votes_), begun_, ids_, detail}, outcome,
                              now);
     }
-    client().host.finished(*this);
     complete(outcome, std::move(state));
 }
 

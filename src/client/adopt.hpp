@@ -46,7 +46,7 @@ private:
                     time_point now) final;
     /// Also for a node that was still connecting when the others had decided: as long as the lease
     /// is held, the more nodes keep it, the more of them may fail.
-    bool is_wanted(std::uint32_t) const noexcept final { return !over_ || is_held(); }
+    bool is_wanted(std::uint32_t) const noexcept final { return !is_over() || is_held(); }
     duration lease_ttl(std::uint32_t) const noexcept final { return ttl_; }
     bool write_again(std::size_t node, std::uint32_t round, wire::request& out,
                      time_point now) const final;
@@ -75,7 +75,6 @@ private:
     std::optional<core::adoption> count_;
     cast_votes votes_;
     std::shared_ptr<lease_state> adopted_;
-    bool over_ = false;
 };
 
 }  // namespace redlock::detail

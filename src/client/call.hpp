@@ -102,6 +102,10 @@ public:
     virtual void discard() noexcept = 0;
 
 protected:
+    bool is_over() const noexcept { return is_over_; }
+    /// It ends, and its client forgets it; called before its completion is. False where it had
+    /// ended before.
+    bool leave() noexcept;
     /// What the operation may use of its client, from `start` on.
     client_parts& client() const noexcept {
         assert(client_ != nullptr);
@@ -110,9 +114,18 @@ protected:
 
 private:
     friend class engine;
+    bool is_over_ = false;
     client_parts* client_ = nullptr;  // null before `start`
     list_hook listed_;
 };
+
+/// It sends nothing by itself, so nothing is ever answered.
+class quiet_operation : public operation {
+    void on_reply(std::size_t, std::uint32_t, const resp::reply&, time_point) final {}
+    void on_failure(std::size_t, std::uint32_t, const wire::failure&, time_point) final {}
+    bool is_wanted(std::uint32_t) const noexcept final { return false; }
+};
+
 using operation_ptr = boost::intrusive_ptr<operation>;
 
 /// A place in the queues of some nodes.

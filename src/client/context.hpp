@@ -131,6 +131,19 @@ private:
     time_point when_{};
 };
 
+/// Calls a function of its owner.
+template <class Owner>
+class alarm final : public timer {
+public:
+    using action = void (Owner::*)(time_point);
+    alarm(Owner& owner, action what) noexcept : owner_(&owner), what_(what) {}
+
+private:
+    void on_due(time_point now) override { (owner_->*what_)(now); }
+    Owner* owner_;
+    action what_;
+};
+
 /// Timers that are near are sorted. Those of the next minute wait in lists, one for each eighth of
 /// a second, and are sorted when their list comes to be near. So of a hundred thousand leases each
 /// renewal touches few others: to sort all of them would touch a dozen for each that is armed, and

@@ -99,11 +99,6 @@ private:
         lingering,  ///< Awaits the answers to them.
         over
     };
-    struct close_timer final : timer {
-        explicit close_timer(engine& e) : engine_(&e) {}
-        void on_due(time_point now) override { engine_->on_close_timer(now); }
-        engine* engine_;
-    };
 
     // For operations and leases.
     void finished(operation& what) noexcept override;
@@ -168,7 +163,7 @@ private:
     core::admission admission_;
     client_parts parts_;
     watches watched_;
-    close_timer close_timer_{*this};
+    alarm<engine> close_timer_{*this, &engine::on_close_timer};
     time_point answers_awaited_from_{};  // a node has node_timeout from then on
     time_point linger_until_{};          // when every key has expired
     time_point close_timer_at_{};

@@ -52,7 +52,7 @@ void extension_round::write(wire::request& out, const part& p, time_point now) c
 }
 
 void extension_round::send(time_point now) {
-    assert(size() > 0 && !is_finished_);
+    assert(size() > 0 && !is_over());
     const node_lists& lists = client().shared.lists();
     const auto bounds = machine_.begin(lists, client().shared.drift(), now,
                                        client().nodes.time_for_quorum(lists));
@@ -207,7 +207,7 @@ void extension_round::end(part& p, error_code outcome, time_point now) {
 }
 
 void extension_round::end_unsent(error_code outcome, time_point now) {
-    if (is_finished_) return;
+    if (is_over()) return;
     on_end(nullptr, outcome, now);
     finish(now, now);  // no node is to be blamed for the time that it waited
 }
@@ -223,9 +223,7 @@ void extension_round::go_on(time_point now) {
 
 void extension_round::finish(time_point sent, time_point now) {
     assert(sent <= now);
-    if (std::exchange(is_finished_, true)) return;
-    on_finished(sent, now);
-    client().host.finished(*this);
+    if (leave()) on_finished(sent, now);
 }
 
 bool renewal_round::take(const held_lease_ptr& lease) {

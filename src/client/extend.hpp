@@ -99,7 +99,6 @@ private:
     node_mask complete_;                            // nodes that have answered for all of them
     std::optional<wire::fence_terms> fence_;
     std::vector<std::pair<std::size_t, wire::failure>> failures_;  // of the present round, by node
-    bool is_finished_ = false;
 };
 
 /// The renewal of all leases that are due, each for its present ttl.

@@ -29,7 +29,7 @@ private:
 };
 
 void limit_operation::start(time_point now) {
-    assert(!is_over_ && !asks_);
+    assert(!is_over() && !asks_);
     if (is_too_dear(now)) return;
     switch (of_->calls.begin(*this, cost_, wait_, now)) {
         case core::rate_limit::start::ask: return on_turn(now);
@@ -47,7 +47,7 @@ bool limit_operation::is_too_dear(time_point now) {
 }
 
 void limit_operation::on_turn(time_point now) {
-    assert(!is_over_ && asks_ == nullptr);
+    assert(!is_over() && asks_ == nullptr);
     timer::cancel();
     if (is_too_dear(now)) return;  // the number may have been set while it waited
     asks_ = new question(*this, of_->calls.request(*this, now));
@@ -55,12 +55,12 @@ void limit_operation::on_turn(time_point now) {
 }
 
 void limit_operation::on_rest(time_point until) {
-    assert(!is_over_ && !asks_);
+    assert(!is_over() && !asks_);
     client().shared.arm(*this, std::min(until, of_->calls.deadline(*this)));
 }
 
 void limit_operation::on_due(time_point now) {
-    assert(!is_over_ && !asks_);
+    assert(!is_over() && !asks_);
     // Another call may stand before it by now, and is then the one that looks again.
     if (now < of_->calls.deadline(*this)) return stand_in_line(now);
     if (!last_.code) return end_unasked("others waited for this limit before", now);
@@ -69,7 +69,7 @@ void limit_operation::on_due(time_point now) {
 
 void limit_operation::answered(error_code outcome, lease_state& said,
                                const limit_news& news) {
-    assert(!is_over_ && asks_);
+    assert(!is_over() && asks_);
     asks_.reset();
     const time_point now = read_clock();
     of_->calls.learn(news, now);
@@ -104,13 +104,13 @@ void limit_operation::refused(error_code why, const lease_state& said, time_poin
 }
 
 void limit_operation::stand_in_line(time_point now) {
-    assert(!is_over_ && !asks_);
+    assert(!is_over() && !asks_);
     client().shared.arm(*this, of_->calls.deadline(*this));
     of_->calls.admit(now);
 }
 
 void limit_operation::cancel(error_code why, time_point now) {
-    if (is_over_) return;
+    if (is_over()) return;
     if (asks_) return asks_->cancel(why, now);  // which completes it
     end({.why = {why, std::move(last_.votes)}}, now);
 }
@@ -120,11 +120,10 @@ void limit_operation::end_unasked(std::string_view why, time_point now) {
 }
 
 void limit_operation::end(limit_answer answer, time_point now) {
-    assert(!is_over_ && !asks_);
-    is_over_ = true;
+    assert(!is_over() && !asks_);
+    leave();
     timer::cancel();
     of_->calls.leave(*this);
-    client().host.finished(*this);
     if (answer.why == errc::contended) answer.retry_after = of_->calls.retry_after(*this, now);
     if (answer.allowed)
         of_->calls.admit(now);

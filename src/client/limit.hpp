@@ -35,7 +35,7 @@ struct limiter {
 };
 
 /// Each time that it asks the nodes it begins an acquire of slots, which are then left to run out.
-class limit_operation : public operation, private timer, private core::limited {
+class limit_operation : public quiet_operation, private timer, private core::limited {
 public:
     limit_operation(std::shared_ptr<limiter> of, std::uint16_t cost,
                     std::chrono::milliseconds wait)
@@ -66,17 +66,11 @@ private:
     void end(limit_answer answer, time_point now);
     void end_unasked(std::string_view why, time_point now);
 
-    // It sends nothing by itself.
-    void on_reply(std::size_t, std::uint32_t, const resp::reply&, time_point) final {}
-    void on_failure(std::size_t, std::uint32_t, const wire::failure&, time_point) final {}
-    bool is_wanted(std::uint32_t) const noexcept final { return false; }
-
     const std::shared_ptr<limiter> of_;
     const std::chrono::milliseconds wait_;
     const std::uint16_t cost_;
     refusal last_;           // what the nodes answered last; none before they refused
     operation_ptr asks_;     // the nodes, in its turn; null while it is in line, or over
-    bool is_over_ = false;
 };
 
 /// Sets how many are allowed, of all programs. A quorum has to take it.

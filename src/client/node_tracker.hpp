@@ -102,16 +102,7 @@ public:
 
 private:
     class query;
-    class alarm final : public timer {
-    public:
-        using action = void (node_tracker::*)(time_point);
-        alarm(node_tracker& r, action what) : tracker_(&r), what_(what) {}
-
-    private:
-        void on_due(time_point now) override { (tracker_->*what_)(now); }
-        node_tracker* tracker_;
-        action what_;
-    };
+    using alarm = detail::alarm<node_tracker>;
 
     using words = std::initializer_list<std::string_view>;
 

@@ -104,10 +104,7 @@ void release_round::on_paid(time_point now) {
 void release_round::cancel(error_code why, time_point) { end(why); }
 
 void release_round::end(error_code outcome) {
-    if (over_) return;
-    over_ = true;
-    client().host.finished(*this);
-    complete(outcome);
+    if (leave()) complete(outcome);
 }
 
 void background_release::start(time_point now) {
@@ -139,15 +136,12 @@ void release_operation::settled(error_code outcome) {
 void close_operation::start(time_point now) { client().host.close(now); }
 
 void close_operation::cancel(error_code why, time_point) {
-    if (!over_ && why == errc::client_closed) return client().host.await_closed(*this);
+    if (!is_over() && why == errc::client_closed) return client().host.await_closed(*this);
     end(why);
 }
 
 void close_operation::end(error_code outcome) {
-    if (over_) return;
-    over_ = true;
-    client().host.finished(*this);
-    complete(outcome);
+    if (leave()) complete(outcome);
 }
 
 void lost_operation::start(time_point) {
@@ -161,21 +155,15 @@ void lost_operation::start(time_point) {
 }
 
 void lost_operation::on_lease_over(std::optional<loss> lost, error_code why, time_point) {
-    assert(!over_ && (lost || why));
-    if (lost) {
-        end({}, *lost);
-    } else {
-        end(why, {});
-    }
+    assert(!is_over() && (lost || why));
+    lost ? end({}, *lost) : end(why, {});
 }
 
 void lost_operation::cancel(error_code why, time_point) { end(why, {}); }
 
 void lost_operation::end(error_code outcome, loss why) {
-    if (over_) return;
-    over_ = true;
+    if (!leave()) return;
     part();
-    client().host.finished(*this);
     complete(outcome, why);
 }
 

@@ -58,7 +58,6 @@ private:
     footprint left_;
     bool waits_on_;
     std::optional<core::release> machine_;
-    bool over_ = false;
 };
 
 /// Nobody waits for it.
@@ -94,7 +93,7 @@ private:
 
 /// Closes the client, unless that is under way or done, and ends when the client is closed. Closing
 /// ends every other operation; this one goes on until the client is closed.
-class close_operation : public operation {
+class close_operation : public quiet_operation {
 public:
     void start(time_point now) final;
     /// client_closed means that the closing has begun, which this waits for: it goes on.
@@ -106,16 +105,9 @@ protected:
 
 private:
     void end(error_code outcome);
-
-    // It sends nothing, so no reply or failure comes.
-    void on_reply(std::size_t, std::uint32_t, const resp::reply&, time_point) final {}
-    void on_failure(std::size_t, std::uint32_t, const wire::failure&, time_point) final {}
-    bool is_wanted(std::uint32_t) const noexcept final { return false; }
-
-    bool over_ = false;
 };
 
-class lost_operation : public operation, private dependent {
+class lost_operation : public quiet_operation, private dependent {
 public:
     explicit lost_operation(std::shared_ptr<lease_state> state) : state_(std::move(state)) {}
     void start(time_point now) final;
@@ -128,13 +120,7 @@ private:
     void on_lease_over(std::optional<loss> lost, error_code why, time_point now) final;
     void end(error_code outcome, loss why);
 
-    // It sends nothing, so nothing is ever answered.
-    void on_reply(std::size_t, std::uint32_t, const resp::reply&, time_point) final {}
-    void on_failure(std::size_t, std::uint32_t, const wire::failure&, time_point) final {}
-    bool is_wanted(std::uint32_t) const noexcept final { return false; }
-
     std::shared_ptr<lease_state> state_;
-    bool over_ = false;
 };
 
 }  // namespace redlock::detail

@@ -94,14 +94,6 @@ public:
 
 private:
     class question;
-    class tick final : public timer {
-    public:
-        explicit tick(remote_queue& in) : in_(&in) {}
-
-    private:
-        void on_due(time_point now) override { in_->on_tick(now); }
-        remote_queue* in_;
-    };
 
     void on_tick(time_point now);
     void arm(time_point now);
@@ -116,7 +108,7 @@ private:
     core::sleepers asleep_;
     std::array<std::optional<wire::failure>, max_nodes> deaf_{};  // none while it is listened to
     std::uint64_t last_id_ = 0;                                   // of a waiter: never used twice
-    tick tick_{*this};
+    alarm<remote_queue> tick_{*this, &remote_queue::on_tick};
 };
 
 }  // namespace redlock::detail

@@ -65,6 +65,12 @@ struct client_parts {
     operation_host& host;
 };
 
+inline bool operation::leave() noexcept {
+    if (std::exchange(is_over_, true)) return false;
+    client_->host.finished(*this);
+    return true;
+}
+
 /// It sends questions, each to some nodes: the first ones by `begin`, when it is known which nodes
 /// may vote. When each of these has answered or failed, `go_on` sends others or ends it. A node
 /// answers or fails in time by itself, so a survey needs no deadline of its own.
@@ -76,7 +82,7 @@ public:
         client().host.await_settled(*this, now);
     }
     void on_settled(time_point now) final {
-        if (!over_) proceed(now);
+        if (!is_over()) proceed(now);
     }
     void cancel(error_code why, time_point) final { end(why); }
 
@@ -118,17 +124,14 @@ protected:
     void proceed(time_point now) {
         assert(open_ == 0);
         bool has_asked = true;
-        while (has_asked && open_ == 0 && !over_) {
+        while (has_asked && open_ == 0 && !is_over()) {
             open_ = 1;  // until all is sent
             has_asked = std::exchange(has_begun_, true) ? go_on(now) : begin(now);
             --open_;
         }
     }
-    bool is_over() const noexcept { return over_; }
     void end(error_code outcome) {
-        if (std::exchange(over_, true)) return;
-        client().host.finished(*this);
-        complete(outcome, take_result());
+        if (leave()) complete(outcome, take_result());
     }
     /// Without an error where these nodes are a quorum.
     void end_by(node_mask nodes) {
@@ -137,7 +140,7 @@ protected:
     }
     void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                   time_point now) override {
-        if (over_) return;
+        if (is_over()) return;
         read(node, round, reply, now);
         answered(now);
     }
@@ -147,24 +150,23 @@ protected:
 private:
     void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
                     time_point now) final {
-        if (over_) return;
+        if (is_over()) return;
         failed(node, round, why, now);
         answered(now);
     }
-    bool is_wanted(std::uint32_t) const noexcept final { return !over_; }
+    bool is_wanted(std::uint32_t) const noexcept final { return !is_over(); }
     bool write_again(std::size_t node, std::uint32_t question, wire::request& out,
                      time_point) const final {
         return write(node, question, out, resp::script_form::whole);
     }
     void answered(time_point now) {
-        if (over_) return;
+        if (is_over()) return;
         assert(open_ > 0);
         if (--open_ == 0) proceed(now);
     }
 
     std::size_t open_ = 0;  // answers still to come
     bool has_begun_ = false;
-    bool over_ = false;
 };
 
 }  // namespace redlock::detail

@@ -235,18 +235,17 @@ void watch_operation::start(time_point now) {
 }
 
 void watch_operation::on_settled(time_point now) {
-    if (!over_) client().watched.add(*this, now);
+    if (!is_over()) client().watched.add(*this, now);
 }
 
 void watch_operation::showed(const resource_state& state) {
-    assert(!over_);
+    assert(!is_over());
     if (has_changed_hands(last_, state)) end({}, state);
 }
 
 void watch_operation::end(error_code outcome, resource_state state) {
-    if (std::exchange(over_, true)) return;
+    if (!leave()) return;
     client().watched.remove(*this);
-    client().host.finished(*this);
     complete(outcome, std::move(state));
 }
 

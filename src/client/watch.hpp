@@ -28,7 +28,7 @@
 namespace redlock::detail {
 
 /// An operation that watches a resource.
-class watcher : public operation {
+class watcher : public quiet_operation {
 public:
     virtual const std::string& resource() const noexcept = 0;
     /// What enough nodes agree on, by an inspection that began after `watches::add`.
@@ -77,14 +77,6 @@ private:
     using entry_ptr = std::shared_ptr<entry>;
     class look;
     class inspection;
-    class tick final : public timer {
-    public:
-        explicit tick(watches& in) : in_(&in) {}
-
-    private:
-        void on_due(time_point now) override { in_->on_tick(now); }
-        watches* in_;
-    };
 
     /// Inspections that are under way at the same time.
     static constexpr std::size_t most_at_once = 32;
@@ -112,10 +104,10 @@ private:
     bool has_changed_ = false;      // one was to be, since
     std::size_t inspections_ = 0;   // under way: at most `most_at_once`
     bool is_closed_ = false;
-    tick tick_{*this};
+    alarm<watches> tick_{*this, &watches::on_tick};
 };
 
-/// It sends nothing by itself: `watches` does, for all of them.
+/// What is sent `watches` sends, for all of them.
 class watch_operation : public watcher {
 public:
     watch_operation(std::string resource, resource_state last)
@@ -133,13 +125,8 @@ private:
     void showed(const resource_state& state) final;
     void end(error_code outcome, resource_state state);
 
-    void on_reply(std::size_t, std::uint32_t, const resp::reply&, time_point) final {}
-    void on_failure(std::size_t, std::uint32_t, const wire::failure&, time_point) final {}
-    bool is_wanted(std::uint32_t) const noexcept final { return false; }
-
     std::string resource_;
     resource_state last_;
-    bool over_ = false;  // then it is not listed
 };
 
 }  // namespace redlock::detail
