@@ -16,22 +16,11 @@ namespace redlock::detail {
 
 namespace {
 
-using core::list_commit;
 using step = core::list_commit::step;
 
 constexpr duration between_looks = std::chrono::milliseconds(500);
 constexpr duration between_looks_at_records = std::chrono::milliseconds(20);
 constexpr duration longest_for_records = std::chrono::seconds(2);
-
-list_commit::answer meaning_of(core::ruled::said what) {
-    using said = core::ruled::said;
-    switch (what) {
-        case said::done: return list_commit::answer::done;
-        case said::too_young: return list_commit::answer::too_young;
-        case said::outbid: return list_commit::answer::outbid;
-        default: return list_commit::answer::other;
-    }
-}
 
 }  // namespace
 
@@ -338,22 +327,17 @@ void commit_operation::read_step(std::size_t node, const resp::reply& reply, tim
     const auto& record = *answer.record;
     failures_[node] = {};
     // What has just been written is so, whatever the record lacked.
-    const bool is_done = meaning_of(answer.what) == list_commit::answer::done;
+    const bool is_done = answer.what == core::rule_outcome::done;
     const bool counts = record.exists && (is_done || !record.may_lack_steps);
     const auto facts = counts ? std::optional(record.list) : std::nullopt;
-    machine_->answered(node, meaning_of(answer.what), facts, record.quarantine, record.ttl_max);
+    machine_->answered(node, answer.what, facts, record.quarantine, record.ttl_max);
     client().tracker.note_list_step(node, record, sent_at_, now);
 }
 
 void commit_operation::failed(std::size_t node, std::uint32_t question, const wire::failure& why,
                               time_point) {
-    if (question == ask_step) {
-        failures_[node] = why;
-        machine_->answered(node, list_commit::answer::failed, std::nullopt, {}, {});
-        return;
-    }
+    if (question != ask_kill) failures_[node] = why;
     if (question == ask_connected) {
-        failures_[node] = why;
         forbidden_.set(node, why.error == errc::missing_right);
         // Where no server runs no program is connected.
         const bool is_stopped = why.error == boost::system::errc::connection_refused;

@@ -8,7 +8,11 @@
 
 namespace redlock::core {
 
+using change = list_facts::change;
+
 namespace {
+
+constexpr std::size_t most_remembered = 8;
 
 std::uint64_t number_of(const std::string& ballot) noexcept {
     std::uint64_t number = 0;
@@ -29,8 +33,6 @@ bool is_above(const std::string& ballot, const std::string& other) noexcept {
 std::string ballot_above(const std::string& other, const std::string& id) {
     return std::to_string(number_of(other) + 1) + '.' + id;
 }
-
-using change = list_facts::change;
 
 membership::membership(const node_lists& lists, own_sets sets)
     : lists_(lists), sets_(std::move(sets)), nodes_(lists.size()) {}
@@ -58,10 +60,10 @@ void membership::read(std::size_t node, std::optional<list_facts> facts, const s
     node_state& n = nodes_[node];
     // What tells no set is a record that never changed.
     if (facts && facts->set.empty()) facts->set = sets_.old;
-    const bool was_empty = n.is_read && !n.is_lost && (!n.facts || n.may_lack_steps);
+    const bool was_empty = n.answers() && n.lacks_record();
     n.may_lack_steps = may_lack_steps && facts && is_own(*facts);
     n.facts = std::move(facts);
-    if (!was_empty && (!n.facts || n.may_lack_steps)) n.empty_since = now;
+    if (!was_empty && n.lacks_record()) n.empty_since = now;
     n.epoch = epoch;
     n.is_read = true;
     n.is_lost = false;
@@ -173,18 +175,16 @@ bool membership::is_strict() const noexcept {
 }
 
 bool membership::has_record_of(std::size_t node) const noexcept {
-    return nodes_[node].facts && is_own(*nodes_[node].facts) && !nodes_[node].may_lack_steps;
+    return !nodes_[node].lacks_record() && is_own(*nodes_[node].facts);
 }
 
 // Those whose answers are newer than that the node lost its record; and itself, where it has an old
 // one.
 node_mask membership::read_since(std::size_t node) const {
-    node_mask out;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    return node_mask::where(nodes_.size(), [&](std::size_t i) {
         const bool is_fresh = nodes_[i].is_read && nodes_[i].sent >= nodes_[node].empty_since;
-        out.set(i, i == node ? nodes_[i].may_lack_steps : is_fresh);
-    }
-    return out;
+        return i == node ? nodes_[i].may_lack_steps : is_fresh;
+    });
 }
 
 // Of a member and a closed node of one number the second knows more.
@@ -258,8 +258,7 @@ node_mask membership::counted(std::size_t node, const std::string& set, node_mas
 bool membership::is_all_without_record(node_mask list) const noexcept {
     const node_mask there = list - gone_;
     return std::all_of(there.begin(), there.end(), [this](std::size_t i) {
-        const node_state& n = nodes_[i];
-        return n.is_read && !n.is_lost && (!n.facts || n.may_lack_steps);
+        return nodes_[i].answers() && nodes_[i].lacks_record();
     });
 }
 
@@ -287,13 +286,11 @@ bool membership::is_enough(std::size_t node, const std::string& set) const {
 
 node_mask membership::makeable() const {
     const bool is_strict = this->is_strict();
-    node_mask out;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        if (nodes_[i].is != standing::empty) continue;
+    return node_mask::where(nodes_.size(), [&](std::size_t i) {
+        if (nodes_[i].is != standing::empty) return false;
         const auto to_make = made(i);
-        out.set(i, !is_strict || (to_make && is_enough(i, to_make->set)));
-    }
-    return out;
+        return !is_strict || (to_make && is_enough(i, to_make->set));
+    });
 }
 
 node_mask membership::waits_for(std::size_t node) const {
@@ -307,9 +304,8 @@ node_mask membership::waits_for(std::size_t node) const {
     }
     node_mask away;
     for (const std::size_t i : out) {
-        const node_state& n = nodes_[i];
-        away.set(i, !n.is_read || n.is_lost);
-        if (i == node || (!away.contains(i) && n.facts && !n.may_lack_steps)) out.erase(i);
+        away.set(i, !nodes_[i].answers());
+        if (i == node || (!away.contains(i) && !nodes_[i].lacks_record())) out.erase(i);
     }
     // Those that lost theirs, too, help only where an operator gives one of them up.
     return away.empty() ? out : away - node_mask::only(node);
@@ -325,14 +321,6 @@ node_mask membership::to_read() const {
     }
     return out;
 }
-
-namespace {
-
-using change = list_facts::change;
-
-constexpr std::size_t most_remembered = 8;
-
-}  // namespace
 
 list_commit::list_commit(const node_lists& lists, own_sets sets, std::string id, bool gives_up)
     : lists_(lists),
@@ -358,14 +346,14 @@ void list_commit::end(error_code why) {
     outcome_ = why;
 }
 
-void list_commit::answered(std::size_t node, answer said, const std::optional<list_facts>& facts,
+void list_commit::answered(std::size_t node, rule_outcome said,
+                           const std::optional<list_facts>& facts,
                            std::chrono::milliseconds quarantine,
                            std::chrono::milliseconds ttl_max) {
     assert(requested_.contains(node));
-    if (said == answer::failed) return;
     facts_[node] = facts;
     without_record_.set(node, !facts);
-    is_too_young_ = is_too_young_ || said == answer::too_young;
+    is_too_young_ = is_too_young_ || said == rule_outcome::too_young;
     if (!facts) return;
     if (facts_[node]->set.empty()) facts_[node]->set = sets_.old;
     if (is_above(facts->promised, highest_)) highest_ = facts->promised;
@@ -373,7 +361,7 @@ void list_commit::answered(std::size_t node, answer said, const std::optional<li
     ttl_max_ = std::max(ttl_max_, ttl_max);
     const bool is_still_closed =
         facts->is == change::closed && facts->accepted == ballot_ && facts->closed_for == proposed_;
-    const bool agrees = step_ == step::confirm ? is_still_closed : said == answer::done;
+    const bool agrees = step_ == step::confirm ? is_still_closed : said == rule_outcome::done;
     agreed_.set(node, agrees);
 }
 

@@ -54,6 +54,14 @@ struct list_facts {
     friend bool operator==(const list_facts&, const list_facts&) = default;
 };
 
+/// What a rule made of a node's record.
+enum class rule_outcome : std::uint8_t {
+    as_it_was,  ///< Of a step of a change: the record is another by now, or there is none.
+    done,
+    too_young,  ///< The node became a member too recently for what was to be done.
+    outbid,     ///< It has promised a higher ballot.
+};
+
 /// Ballots are NUMBER.ID; an empty one is below all others.
 bool is_above(const std::string& ballot, const std::string& other) noexcept;
 /// The lowest one of a program with that id that is above `other`.
@@ -160,6 +168,9 @@ private:
         bool is_lost = false;
         time_point sent{};         // of the query that was answered last
         time_point empty_since{};  // when it was first seen without a record that counts
+
+        bool answers() const noexcept { return is_read && !is_lost; }
+        bool lacks_record() const noexcept { return !facts || may_lack_steps; }  // that counts
     };
 
     standing judge(std::size_t node) const;
@@ -212,14 +223,6 @@ private:
 class list_commit {
 public:
     enum class step : std::uint8_t { read, promise, close, confirm, become, over };
-    /// What a node said to one step.
-    enum class answer : std::uint8_t {
-        done,
-        other,      ///< Its record is another by now, or there is none: nothing was done.
-        too_young,  ///< It became a node of the list by a change that is too recent.
-        outbid,     ///< It promised a higher ballot.
-        failed,     ///< It did not answer.
-    };
 
     /// `id`: of this attempt. `gives_up`: the old list is proposed.
     list_commit(const node_lists& lists, own_sets sets, std::string id, bool gives_up);
@@ -227,7 +230,8 @@ public:
     step now() const noexcept { return step_; }
     /// The nodes that get a request in this step.
     node_mask requested() const noexcept { return requested_; }
-    void answered(std::size_t node, answer said, const std::optional<list_facts>& facts,
+    /// Of a node that fails nothing is said here.
+    void answered(std::size_t node, rule_outcome said, const std::optional<list_facts>& facts,
                   std::chrono::milliseconds quarantine, std::chrono::milliseconds ttl_max);
     /// In the step close, of a node that was closed.
     void passed_by(std::size_t node) { agreed_.erase(node); }
@@ -294,7 +298,6 @@ private:
     std::vector<std::optional<list_facts>> facts_;  // as last read
     std::uint64_t number_ = 0;  // of the old set
     std::vector<std::pair<std::uint64_t, std::string>> history_;  // of what follows
-    std::string names_;         // of what follows, where a record tells
     std::string ballot_;
     std::string highest_;       // ballot that any node promised
     std::string accepted_;      // the highest under which a node was closed

@@ -101,12 +101,7 @@ struct record_terms {
 
 /// What a rule makes of a record.
 struct ruled {
-    enum class said : std::uint8_t {
-        as_it_was,
-        done,
-        too_young,  ///< The node became a member too recently for what was to be done.
-        outbid,     ///< It has promised a higher ballot.
-    };
+    using said = rule_outcome;
     said what = said::as_it_was;
     /// What replaces it; where that does not `exist` the record is deleted. Nothing: it stays.
     std::optional<record_facts> next{};

@@ -514,7 +514,7 @@ using core::list_commit;
 using core::list_facts;
 using change = core::list_facts::change;
 using step = core::list_commit::step;
-using answer = core::list_commit::answer;
+using answer = core::rule_outcome;
 
 namespace {
 
@@ -546,7 +546,6 @@ struct cluster {
     }
     answer act(const list_commit& by, std::size_t node) {
         using kind = core::list_step::kind;
-        using said = core::ruled::said;
         auto& list = records[node];
         core::record_facts found{.exists = list.has_value(), .list = list.value_or(list_facts())};
         if (young.contains(node)) found.list.became_us = 1;
@@ -561,13 +560,10 @@ struct cluster {
             .leases = core::list_step::memory::undisturbed};
         const core::ruled r = core::stepped(found, {}, to_take);
         if (r.next) list = r.next->list;
-        return r.what == said::done        ? answer::done
-               : r.what == said::too_young ? answer::too_young
-               : r.what == said::outbid    ? answer::outbid
-                                           : answer::other;
+        return r.what;
     }
     void ask(list_commit& by, std::size_t node) {
-        if (away.contains(node)) return by.answered(node, answer::failed, std::nullopt, 0ms, 0ms);
+        if (away.contains(node)) return;
         const answer said = act(by, node);
         by.answered(node, said, records[node], 1'000ms + node * 1ms, 900ms);
     }
