@@ -19,6 +19,7 @@ namespace redlock::detail {
 
 using std::chrono::duration_cast;
 using std::chrono::microseconds;
+using std::chrono::milliseconds;
 
 namespace {
 
@@ -35,7 +36,33 @@ event event_of(const requested_lease& request, event_kind kind, severity how,
             .parent = request.ids.parent};
 }
 
+acquire_options bounded(acquire_options options) {
+    options.wait = std::min(options.wait, longest_wait);
+    return options;
+}
+
+// A fence is a node's time in us when it was drawn, or a little ahead of it.
+milliseconds age_of(const wire::acquire_answer& answer, std::int64_t node_time_us) {
+    if (answer.answer != vote::held || !answer.fence_is_its || answer.fence == 0) return {};
+    const auto us = node_time_us - static_cast<std::int64_t>(answer.fence);
+    return std::chrono::floor<milliseconds>(microseconds(std::max<std::int64_t>(us, 0)));
+}
+
+core::outlook outlook_of(const wire::acquire_answer& answer, time_point now) noexcept {
+    core::outlook o = core::look_ahead(answer.left, answer.before, now);
+    o.is_foreign = answer.is_foreign && answer.blocked == 0;  // of several, alone in the way
+    o.has_vote = core::weigh(answer.answer) != core::choice::unable;
+    o.holder = answer.holder;
+    o.blocked = answer.blocked;
+    o.slots = answer.slots;
+    return o;
+}
+
 }  // namespace
+
+static_assert(sizeof(acquire_operation) <= largest_recycled, "each acquire would ask malloc");
+static_assert(resource_list::most <= core::blocked_keys::most &&
+              resource_list::most <= wire::batch::most);
 
 std::shared_ptr<lease_state> keep_lease(client_parts& client, requested_lease request,
                                         granted_lease what, time_point now) {
@@ -43,10 +70,9 @@ std::shared_ptr<lease_state> keep_lease(client_parts& client, requested_lease re
     assert(request.votes.size() == client.shared.size() && request.begun <= now);
     client.shared.counts().granted.add();
     client.shared.emit(event_of(request, event_kind::granted, severity::debug, now));
-    node_mask granted_by;
-    for (std::size_t i = 0; i < request.votes.size(); ++i) {
-        granted_by.set(i, request.votes[i].answer == vote::granted);
-    }
+    const node_mask granted_by = node_mask::where(request.votes.size(), [&](std::size_t i) {
+        return request.votes[i].answer == vote::granted;
+    });
     auto state = std::allocate_shared<lease_state>(
         recycling_memory<lease_state>(), std::move(request.resource), what.owner, what.fence,
         what.machine.valid_until(), std::move(request.votes), std::move(what.proof),
@@ -75,18 +101,6 @@ std::shared_ptr<lease_state> refuse_lease(client_parts& client, requested_lease 
                                              std::move(request.several),
                                              std::string(request.detail));
 }
-
-static_assert(resource_list::most <= core::blocked_keys::most &&
-              resource_list::most <= wire::batch::most);
-
-namespace {
-
-acquire_options bounded(acquire_options options) {
-    options.wait = std::min(options.wait, longest_wait);
-    return options;
-}
-
-}  // namespace
 
 acquire_request::acquire_request(std::string resource, const acquire_options& options,
                                  limit_terms of)
@@ -119,20 +133,6 @@ std::string acquire_request::why_invalid(const client_options& all) const {
     }
     return {};
 }
-
-namespace {
-
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-
-// A fence is a node's time in us when it was drawn, or a little ahead of it.
-milliseconds age_of(const wire::acquire_answer& answer, std::int64_t node_time_us) {
-    if (answer.answer != vote::held || !answer.fence_is_its || answer.fence == 0) return {};
-    const auto us = node_time_us - static_cast<std::int64_t>(answer.fence);
-    return std::chrono::floor<milliseconds>(microseconds(std::max<std::int64_t>(us, 0)));
-}
-
-}  // namespace
 
 void try_votes::set_all(const context& shared, vote answer, error_code why,
                         std::string_view detail) {
@@ -292,22 +292,6 @@ granted_lease acquire_try::take(owner_claims::claim claim, time_point now) {
     return {owner_,           fence(), std::move(proof), std::move(left_), machine_->lease(now),
             std::move(claim)};
 }
-
-namespace {
-
-static_assert(sizeof(acquire_operation) <= largest_recycled, "each acquire would ask malloc");
-
-core::outlook outlook_of(const wire::acquire_answer& answer, time_point now) noexcept {
-    core::outlook o = core::look_ahead(answer.left, answer.before, now);
-    o.is_foreign = answer.is_foreign && answer.blocked == 0;  // of several, alone in the way
-    o.has_vote = core::weigh(answer.answer) != core::choice::unable;
-    o.holder = answer.holder;
-    o.blocked = answer.blocked;
-    o.slots = answer.slots;
-    return o;
-}
-
-}  // namespace
 
 // Why nothing may be sent; empty when all is well.
 std::string acquire_operation::check() {

@@ -269,7 +269,7 @@ public:
     context& operator=(const context&) = delete;
 
     const client_options& options() const noexcept { return *options_; }
-    drift_policy drift() const noexcept { return {options_->drift_factor, options_->drift_min}; }
+    drift_policy drift() const noexcept { return drift_of(*options_); }
     /// Which nodes make a quorum.
     const node_lists& lists() const noexcept { return lists_; }
     /// How many nodes there are.

@@ -17,9 +17,15 @@
 
 namespace redlock::detail {
 
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
 namespace {
 
 constexpr std::uint64_t nearly_full_percent = 90;
+
+// Further resources are not reported: it is the same mistake, and memory is bounded.
+constexpr std::size_t most_without_fence = 16;
 
 bool evicts(const server_settings& s) {
     return !s.eviction_policy.empty() && s.eviction_policy != "noeviction";
@@ -124,16 +130,6 @@ wire::compare_answer judgement::weigh(wire::compare_answer answer) const {
     if (!is_vote()) answer.choice = core::choice::unable;
     return answer;
 }
-
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-
-namespace {
-
-// Further resources are not reported: it is the same mistake, and memory is bounded.
-constexpr std::size_t most_without_fence = 16;
-
-}  // namespace
 
 node_reports::node_reports(context& shared, const core::eligibility& eligibility,
                            const core::node_clocks& clocks, const core::membership& lists)

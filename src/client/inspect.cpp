@@ -27,11 +27,6 @@ void note_failure(node_state& node, const wire::failure& why) {
     node.detail = why.detail;
 }
 
-bool has_answered(const node_state& node) {
-    return node.state == key_state::free || node.state == key_state::held ||
-           node.state == key_state::shared || node.state == key_state::kept;
-}
-
 void read_fence(node_state& node, const resp::reply& reply) {
     const std::string_view text = reply.text();
     const auto end = text.data() + text.size();
@@ -148,7 +143,7 @@ void inspect_operation::find_slots(time_point now) {
     for (auto& [number, at] : slots_) {
         for (std::size_t i = 0; i < result_.nodes.size(); ++i) {
             node_state& n = at.state.nodes[i];
-            if (!has_answered(result_.nodes[i]) || client().tracker.object(i, now, now)) {
+            if (!core::has_answered(result_.nodes[i]) || client().tracker.object(i, now, now)) {
                 n = {};
                 at.values[i].clear();
             } else if (n.state == key_state::unreachable) {
@@ -173,7 +168,7 @@ void inspect_operation::note_standing(time_point now) {
     const bool is_decided = client().shared.lists().is_quorum(answers);
     for (std::size_t i = 0; i < result_.nodes.size(); ++i) {
         node_state& n = result_.nodes[i];
-        if (!has_answered(n)) continue;
+        if (!core::has_answered(n)) continue;
         const auto o = client().tracker.object(i, now, now);
         if (!o || (o->lacks_quorum && !is_decided)) continue;
         const bool is_quarantine = o->why.answer == vote::quarantine;

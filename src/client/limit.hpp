@@ -28,7 +28,7 @@ struct limiter {
     limiter(std::string name, std::uint16_t slots, std::chrono::milliseconds period,
             const client_options& client)
         : resource(std::move(name)),
-          calls(slots, period, client.ttl_max, {client.drift_factor, client.drift_min}) {}
+          calls(slots, period, client.ttl_max, drift_of(client)) {}
 
     const std::string resource;
     core::rate_limit calls;

@@ -102,11 +102,7 @@ public:
     bool is_listening(std::size_t node) const noexcept { return (*this)[node].is_listening(); }
     /// The nodes on which a wake-up would arrive.
     node_mask listening() const noexcept {
-        node_mask mask;
-        for (std::size_t i = 0; i < listeners_.size(); ++i) {
-            if (is_listening(i)) mask.insert(i);
-        }
-        return mask;
+        return node_mask::where(size(), [this](std::size_t i) { return is_listening(i); });
     }
 
 private:

@@ -400,11 +400,9 @@ std::optional<objection> node_tracker::object(std::size_t node, time_point sent,
 }
 
 node_mask node_tracker::askable() const noexcept {
-    node_mask mask;
-    for (std::size_t i = 0; i < shared_->size(); ++i) {
-        if (knowledge_.votes().may_be_queried(i)) mask.insert(i);
-    }
-    return mask;
+    return node_mask::where(shared_->size(), [this](std::size_t i) {
+        return knowledge_.votes().may_be_queried(i);
+    });
 }
 
 wire::fence_terms node_tracker::terms(std::uint64_t fence) const noexcept {

@@ -21,6 +21,13 @@ namespace {
 // Nothing tells an operation that a node is listened to.
 constexpr duration look_again = std::chrono::milliseconds(5);
 
+// Of a revocation: any other question is the index of the target that is to be revoked.
+constexpr std::uint32_t ask_for_view = max_slots + 2U;
+
+core::revocation::held_value held(const std::string& value) {
+    return {value, wire::abbreviate_owner(wire::without_kept_mark(value)), wire::is_kept(value)};
+}
+
 void read_info(std::string_view info, node_report& to) {
     to.version = wire::field(info, "redis_version");
     if (const auto valkey = wire::field(info, "valkey_version"); !valkey.empty()) {
@@ -225,17 +232,6 @@ void declare_operation::note(std::size_t node, const wire::failure& why, time_po
     note_failure(v, why);
     v.elapsed = std::chrono::duration_cast<std::chrono::microseconds>(now - sent_at_);
 }
-
-namespace {
-
-// A question is the index of the target that is to be revoked.
-constexpr std::uint32_t ask_for_view = max_slots + 2U;
-
-core::revocation::held_value held(const std::string& value) {
-    return {value, wire::abbreviate_owner(wire::without_kept_mark(value)), wire::is_kept(value)};
-}
-
-}  // namespace
 
 bool revoke_operation::check() {
     return validate_resource(client().shared.options(), shown_.resource).empty();

@@ -31,6 +31,13 @@ core::node_error error_of(const resp::reply& reply) {
     return is_state || was_killed ? passing : other;
 }
 
+template <class Sessions, class F>
+std::array<duration, max_nodes> of_each(const Sessions& sessions, F&& time_of) noexcept {
+    std::array<duration, max_nodes> each{};
+    std::transform(sessions.begin(), sessions.end(), each.begin(), time_of);
+    return each;
+}
+
 }  // namespace
 
 session::session(std::size_t index, const client_options& options, transport& wire,
@@ -396,17 +403,6 @@ node_sessions::fan_out node_sessions::send(call& what, std::uint32_t round,
     }
     return result;
 }
-
-namespace {
-
-template <class Sessions, class F>
-std::array<duration, max_nodes> of_each(const Sessions& sessions, F&& time_of) noexcept {
-    std::array<duration, max_nodes> each{};
-    std::transform(sessions.begin(), sessions.end(), each.begin(), time_of);
-    return each;
-}
-
-}  // namespace
 
 duration node_sessions::time_for_all(duration ttl) const noexcept {
     assert(size() > 0);

@@ -180,11 +180,10 @@ void watches::look_at(const std::vector<entry_ptr>& what, node_mask nodes, time_
 
 // Fewer votes than a quorum leave everything open.
 bool watches::can_decide(time_point now) const {
-    node_mask voters;
-    for (const std::size_t i : client_->nodes.all()) {
-        voters.set(i, !client_->tracker.object(i, now, now));
-    }
-    return client_->shared.lists().is_quorum(voters);
+    return client_->shared.lists().is_quorum(
+        node_mask::where(client_->nodes.size(), [&](std::size_t i) {
+            return !client_->tracker.object(i, now, now);
+        }));
 }
 
 // A look goes out before the first inspection: what changes after that shows as another answer.

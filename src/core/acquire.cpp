@@ -236,7 +236,7 @@ void acquisition::begin_try(duration longest, std::uint64_t born, time_point now
     left_ = {.born = born};
     ++tries_;
     ttl_ = std::min(terms_.ttl, longest);
-    attempt_.emplace(nodes_, now, ttl_, drift_policy{all_->drift_factor, all_->drift_min});
+    attempt_.emplace(nodes_, now, ttl_, drift_of(*all_));
     if (split_) due_at_ = split_->ends_at();
     if (!retry_) return;
     retry_->tried(now);
@@ -249,7 +249,7 @@ std::uint32_t acquisition::begin_round(duration later, time_point now) noexcept 
     assert(attempt_->state() == attempt::verdict::open);
     // The grant may come so late, and a holder that dies then tells no node when it was.
     kept_for_ = std::max<duration>(ttl_, longest_stay(*all_, min_hold_, later));
-    keys_until_ = valid_until(now, kept_for_, {all_->drift_factor, all_->drift_min});
+    keys_until_ = valid_until(now, kept_for_, drift_of(*all_));
     left_.note_keys(now, kept_for_);
     unable_ = {};
     granted_by_ = {};

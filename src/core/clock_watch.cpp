@@ -252,9 +252,7 @@ void clock_watch::write(std::size_t node, const clock_check& found, const amendm
 }
 
 node_mask clock_watch::on_record(const eligibility& votes) const noexcept {
-    node_mask found;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) found.set(i, has_on_record(i, votes));
-    return found;
+    return node_mask::where(nodes_.size(), [&](std::size_t i) { return has_on_record(i, votes); });
 }
 
 // Whether no lease can have counted on it for longer than a quarantine. A node without a record is

@@ -8,6 +8,8 @@
 
 namespace redlock::core {
 
+using namespace std::chrono_literals;
+
 namespace {
 
 // The records of one declaration are dated one after the other: one may be seen for the last time
@@ -36,6 +38,18 @@ bool is_older(const record_facts& record, const record_facts& before) noexcept {
     const bool is_declared_since =
         record.init_us && (*record.init_us == init_pending || *record.init_us > read_us);
     return !has_begun_since && !is_declared_since;
+}
+
+// How long another client's bootstrap is given, and how often it is looked at.
+constexpr std::chrono::microseconds patience = 5s;
+constexpr duration between_looks = 20ms;
+
+bool is_younger(const record_facts& r, duration age) noexcept {
+    return r.since_us != 0 && std::chrono::microseconds(r.time_us - r.since_us) < age;
+}
+
+bool is_under_way(const record_facts& r) noexcept {
+    return !r.mark.empty() && is_younger(r, patience);
 }
 
 }  // namespace
@@ -306,24 +320,6 @@ duration eligibility::quarantine_left(std::size_t node, time_point now) const no
     if (end == time_point::max()) return quarantine();
     return std::max(end, now) - now;  // the beginning of time is too long ago to subtract from
 }
-
-using namespace std::chrono_literals;
-
-namespace {
-
-// How long another client's bootstrap is given, and how often it is looked at.
-constexpr std::chrono::microseconds patience = 5s;
-constexpr duration between_looks = 20ms;
-
-bool is_younger(const record_facts& r, duration age) noexcept {
-    return r.since_us != 0 && std::chrono::microseconds(r.time_us - r.since_us) < age;
-}
-
-bool is_under_way(const record_facts& r) noexcept {
-    return !r.mark.empty() && is_younger(r, patience);
-}
-
-}  // namespace
 
 bootstrap::bootstrap(std::size_t nodes, bool is_wanted, duration window, std::string mark)
     : mark_(std::move(mark)), window_(window), nodes_(nodes), may_open_(is_wanted) {}

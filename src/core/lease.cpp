@@ -19,6 +19,13 @@ time_point down_to_grid(time_point t, duration step) noexcept {
     return t - t.time_since_epoch() % static_cast<duration::rep>(std::bit_floor(longest));
 }
 
+// Less than zero where it is over for so long.
+duration left_of_stay(const adopted_lease& what) noexcept {
+    if (what.fence == 0 || !what.node_time_us) return what.stay;
+    const std::chrono::microseconds age(*what.node_time_us - static_cast<std::int64_t>(what.fence));
+    return what.stay - std::max<duration>(age, duration::zero());
+}
+
 }  // namespace
 
 renewal::renewal(time_point granted_at, time_point valid_until, terms t) noexcept
@@ -139,17 +146,6 @@ renewal::action renewal::renewal_failed(error_code why, time_point now,
                     random % static_cast<std::uint64_t>(delay.count() / 2 + 1)));
     return action::none;
 }
-
-namespace {
-
-// Less than zero where it is over for so long.
-duration left_of_stay(const adopted_lease& what) noexcept {
-    if (what.fence == 0 || !what.node_time_us) return what.stay;
-    const std::chrono::microseconds age(*what.node_time_us - static_cast<std::int64_t>(what.fence));
-    return what.stay - std::max<duration>(age, duration::zero());
-}
-
-}  // namespace
 
 traces traces_of_adopted(const adopted_lease& what, std::uint64_t born, node_mask all,
                          time_point now) noexcept {

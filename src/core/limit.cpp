@@ -32,10 +32,6 @@ bool pacing::counts(const terms& requested, time_point valid_until, time_point n
     return valid_until - now >= requested.period;
 }
 
-milliseconds pacing::longest_period(milliseconds longest_ttl, drift_policy drift) noexcept {
-    return longest_kept(longest_ttl, drift);
-}
-
 namespace {
 
 milliseconds time_until_free_in(node_mask list, std::span<const node_vote> votes,
@@ -68,9 +64,6 @@ milliseconds time_until_free(std::span<const node_vote> votes, const node_lists&
                     time_until_free_in(nodes.after(), votes, turn));
 }
 
-using namespace std::chrono_literals;
-using std::chrono::milliseconds;
-
 void limit_votes::answered(std::size_t node, vote said, const limit_news& named) noexcept {
     unable_.set(node, weigh(said) == choice::unable);
     if (named.period > 0ms) {
@@ -97,8 +90,7 @@ std::string why_no_limit(const client_options& client, std::string_view resource
                std::to_string(max_slots);
     }
     if (period <= 0ms) return "the period must be longer than 0";
-    const auto longest =
-        pacing::longest_period(client.ttl_max, {client.drift_factor, client.drift_min});
+    const milliseconds longest = longest_kept(client.ttl_max, drift_of(client));
     if (period <= longest) return {};
     return "a period of " + in_ms(period) + " is above " + in_ms(longest) +
            ", the longest with a ttl_max of " + in_ms(client.ttl_max) +

@@ -50,11 +50,6 @@ public:
         slowest_ = ttl;
     }
 
-    /// The longest period whose slots the nodes keep: the ttl has to be longer by the drift
-    /// allowance, and by the way to the nodes and back.
-    static std::chrono::milliseconds longest_period(std::chrono::milliseconds longest_ttl,
-                                                    drift_policy drift) noexcept;
-
 private:
     duration validity(std::chrono::milliseconds ttl) const noexcept {
         return ttl - drift_.allowance(ttl);

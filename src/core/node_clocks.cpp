@@ -111,9 +111,8 @@ bool node_clocks::is_skewed(std::size_t node) const noexcept {
 }
 
 bool node_clocks::is_in_doubt() const noexcept {
-    node_mask skewed;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) skewed.set(i, is_skewed(i));
-    return lists_.prevents_quorum(skewed);
+    const auto is_off = [this](std::size_t i) { return is_skewed(i); };
+    return lists_.prevents_quorum(node_mask::where(nodes_.size(), is_off));
 }
 
 // How far a clock may have drifted in `since`, without the constant part of the allowance.

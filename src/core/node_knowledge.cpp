@@ -8,14 +8,6 @@ namespace redlock::core {
 
 using namespace std::chrono_literals;
 
-namespace {
-
-drift_policy drift_of(const client_options& options) {
-    return {options.drift_factor, options.drift_min};
-}
-
-}  // namespace
-
 node_knowledge::node_knowledge(const client_options& options, std::string mark, own_sets sets)
     : lists_(options),
       is_fenced_(options.fencing),
@@ -26,8 +18,7 @@ node_knowledge::node_knowledge(const client_options& options, std::string mark, 
       bootstrap_(options.nodes.size(),
                  is_guarded_ && options.guard == restart_guard::automatic && !lists_.is_joint(),
                  options.ttl_max / 2, std::move(mark)),
-      watch_(lists_, is_guarded_, fence_tolerance(options.ttl_max),
-              drift_of(options)),
+      watch_(lists_, is_guarded_, fence_tolerance(options.ttl_max), drift_of(options)),
       disruptions_(options.nodes.size()),
       settling_(!options.fencing, options.connect_timeout),
       nodes_(options.nodes.size()) {}
@@ -284,11 +275,9 @@ void node_knowledge::floor_written(std::size_t node, const record_facts& record,
 }
 
 bool node_knowledge::has_quorum(time_point now) const noexcept {
-    node_mask voters;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        voters.set(i, watch_.link(i).is_ready && eligibility_.votes_from(i) <= now);
-    }
-    return lists_.is_quorum(voters);
+    return lists_.is_quorum(node_mask::where(nodes_.size(), [&](std::size_t i) {
+        return watch_.link(i).is_ready && eligibility_.votes_from(i) <= now;
+    }));
 }
 
 // With the nodes that are being greeted, of which there is one at least.

@@ -37,8 +37,6 @@ bool is_taken(const node_state& n) {
     return n.state == key_state::held || n.state == key_state::shared || n.state == key_state::kept;
 }
 
-bool has_answered(const node_state& n) { return n.state == key_state::free || is_taken(n); }
-
 constexpr auto no_expiry = std::chrono::milliseconds(-1);
 constexpr auto forever = std::chrono::milliseconds::max();
 
@@ -50,17 +48,14 @@ std::chrono::milliseconds time_left(const node_state& n) {
 // The nodes that have what node `i` has.
 node_mask like(std::size_t i, const resource_state& state, std::span<const std::string> values) {
     assert(i < state.nodes.size());
-    node_mask same;
-    for (std::size_t j = 0; j < state.nodes.size(); ++j) {
-        same.set(j, state.nodes[j].state == state.nodes[i].state && values[j] == values[i]);
-    }
-    return same;
+    return node_mask::where(state.nodes.size(), [&](std::size_t j) {
+        return state.nodes[j].state == state.nodes[i].state && values[j] == values[i];
+    });
 }
 
 node_mask answered(const resource_state& state) {
-    node_mask out;
-    for (std::size_t i = 0; i < state.nodes.size(); ++i) out.set(i, has_answered(state.nodes[i]));
-    return out;
+    const auto has = [&](std::size_t i) { return has_answered(state.nodes[i]); };
+    return node_mask::where(state.nodes.size(), has);
 }
 
 // So long a quorum of `nodes` keeps the key.
@@ -72,6 +67,10 @@ std::chrono::milliseconds quorum_keeps(node_mask nodes, const resource_state& st
 }
 
 }  // namespace
+
+bool has_answered(const node_state& n) noexcept {
+    return n.state == key_state::free || is_taken(n);
+}
 
 void read_quorum(resource_state& state, std::span<const std::string> values,
                  const node_lists& lists) {

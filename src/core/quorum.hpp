@@ -101,6 +101,9 @@ private:
     std::array<choice, max_nodes> cast_{};  // the first of each node
 };
 
+/// It has said what it has of the key.
+bool has_answered(const node_state& n) noexcept;
+
 /// Fills `held`, `kept`, `owner`, `note`, `valid_for`, `fence`, the two quorums and `decided` from
 /// `state.nodes`. `values` are the whole values of the keys, one per node, since abbreviated ones
 /// may collide; `owner` and `note` are those of the winning nodes.

@@ -28,6 +28,10 @@ struct drift_policy {
     }
 };
 
+inline drift_policy drift_of(const client_options& client) noexcept {
+    return {client.drift_factor, client.drift_min};
+}
+
 /// The instant at which a lease ends whose request went out at `sent`. It may be in the past: a
 /// lease is valid at `now` only if now < valid_until(...).
 constexpr time_point valid_until(time_point sent, duration ttl, drift_policy drift) noexcept {
@@ -54,7 +58,7 @@ inline std::chrono::milliseconds effective_ttl(const client_options& client,
 
 /// What is left of `ttl` after its drift allowance: no lease is valid for longer.
 inline duration longest_validity(const client_options& client, duration ttl) {
-    return ttl - drift_policy{client.drift_factor, client.drift_min}.allowance(ttl);
+    return ttl - drift_of(client).allowance(ttl);
 }
 
 /// For how long nodes can keep a key by our clock, counted from the grant. The ttl in the request
@@ -74,7 +78,7 @@ inline duration longest_stay(const client_options& client, std::chrono::millisec
     using std::chrono::milliseconds;
     assert(min_hold >= milliseconds(0) && later >= duration::zero());
     if (min_hold == milliseconds(0)) return {};
-    const drift_policy drift{client.drift_factor, client.drift_min};
+    const drift_policy drift = drift_of(client);
     const duration stay = later + min_hold + drift.allowance(later + min_hold);
     return std::min<duration>(std::chrono::ceil<milliseconds>(stay), client.ttl_max);
 }

@@ -491,7 +491,7 @@ TEST_CASE("after a late grant the ttl of slots grows, and soon is what it was be
 
 TEST_CASE("the longest period leaves room for the drift and the way, and no ttl is too long") {
     for (const milliseconds longest : {20ms, 1000ms, 60000ms, 86400000ms}) {
-        const auto period = pacing::longest_period(longest, usual_drift);
+        const auto period = longest_kept(longest, usual_drift);
         INFO(longest.count() << " ms: " << period.count() << " ms");
         CHECK(period < longest);
         if (period <= 0ms) continue;
@@ -502,7 +502,7 @@ TEST_CASE("the longest period leaves room for the drift and the way, and no ttl 
         CHECK(pace.next(period).ttl == longest);
         CHECK(validity_of(longest) >= period + std::max<duration>(5ms, longest / 50) - 1ms);
     }
-    CHECK(pacing::longest_period(1ms, usual_drift) <= 0ms);
+    CHECK(longest_kept(1ms, usual_drift) <= 0ms);
 }
 
 TEST_CASE("no window holds more than the limit, however long the answers take") {
