@@ -109,7 +109,7 @@ private:
     transport& wire(std::size_t index) override { return *io_->wires[index]; }
     std::shared_ptr<lease_home> home() override { return weak_from_this().lock(); }
     std::shared_ptr<wire_owner> keep_alive() noexcept override;
-    transport_user& user_of(std::size_t index) override { return engine_->connection_at(index); }
+    connection& user_of(std::size_t index) override { return engine_->connection_at(index); }
     void end_turn() override;
     void make_performers();
     void start();

@@ -114,7 +114,7 @@ public:
     virtual std::shared_ptr<wire_owner> keep_alive() noexcept = 0;
     /// The connection whose bytes the wire of that index carries. It must exist while the wire is
     /// open.
-    virtual transport_user& user_of(std::size_t index) = 0;
+    virtual connection& user_of(std::size_t index) = 0;
     /// Called after the wire has reported to the connection all that happened at once.
     virtual void end_turn() = 0;
     /// From any thread. Discards the message when nothing is taken any more; a turn ends with it.

@@ -14,8 +14,10 @@
 #include <redlock/error.hpp>
 #include <redlock/options.hpp>
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,8 +26,8 @@
 
 namespace redlock::detail {
 
-/// What a connection asks of the performer of its I/O. The performer reports back through
-/// `transport_user`, never from within these calls.
+/// What a connection asks of the performer of its I/O. The performer reports back to the
+/// connection, never from within these calls.
 class transport {
 public:
     virtual void open() = 0;
@@ -34,28 +36,6 @@ public:
 
 protected:
     ~transport() = default;
-};
-
-/// What the performer reports to a connection, on the strand of its client. It takes the bytes of
-/// `outgoing()` to the socket once per turn of its loop, from the front, and reports what was
-/// written.
-class transport_user {
-public:
-    /// The files of the node's password and certificates were read again, before anything is sent;
-    /// `complaint` says which of them can't be used, why, and the remedy.
-    virtual void on_files(std::string complaint) = 0;
-    /// The server is reached, and something of the program has to give the password: `whom`.
-    virtual void on_asking(std::string whom, time_point now) = 0;
-    /// The server is reached, and TLS begins.
-    virtual void on_reached(time_point now) = 0;
-    virtual void on_open(time_point now) = 0;
-    virtual void on_bytes(std::string_view bytes, time_point now) = 0;
-    virtual void on_down(error_code why, time_point now) = 0;
-    virtual std::string& outgoing() noexcept = 0;
-    virtual void on_written() noexcept = 0;
-
-protected:
-    ~transport_user() = default;
 };
 
 /// What a connection asks of its owner.
@@ -72,17 +52,24 @@ protected:
 /// What a session and a listener have in common: the connection is opened, greeted by a node that
 /// is never silent for `connect_timeout`, serves, and is opened again when it ended. What is said
 /// on it, they add.
-class connection : public transport_user {
+class connection {
 public:
-    void on_files(std::string complaint) override { files_complaint_ = std::move(complaint); }
-    void on_asking(std::string whom, time_point now) override;
-    void on_reached(time_point now) override;
-    void on_open(time_point now) override;
-    void on_bytes(std::string_view bytes, time_point now) override;
-    void on_down(error_code why, time_point now) override;
-    std::string& outgoing() noexcept override { return outgoing_; }
+    // From the performer, on the strand of the client. It takes the bytes of `outgoing()` to the
+    // socket once per turn of its loop, from the front, and reports what was written.
+
+    /// The files of the node's password and certificates were read again, before anything is sent;
+    /// `complaint` says which of them can't be used, why, and the remedy.
+    void on_files(std::string complaint) { files_complaint_ = std::move(complaint); }
+    /// The server is reached, and something of the program has to give the password: `whom`.
+    void on_asking(std::string whom, time_point now);
+    /// The server is reached, and TLS begins.
+    void on_reached(time_point now);
+    void on_open(time_point now);
+    void on_bytes(std::string_view bytes, time_point now);
+    void on_down(error_code why, time_point now);
+    std::string& outgoing() noexcept { return outgoing_; }
     const std::string& outgoing() const noexcept { return outgoing_; }
-    void on_written() noexcept override {}
+    virtual void on_written() noexcept {}
 
     std::size_t index() const noexcept { return index_; }
     bool is_ready() const noexcept { return link_.is_ready(); }
@@ -176,6 +163,28 @@ private:
     bool is_reached_ = false;   // TLS may still be negotiated
     bool has_bytes_ = false;    // of the latest connection
     bool opens_again_ = false;  // after `on_end`, unless it is stopped there
+};
+
+/// One for each node.
+template <class T>
+class one_per_node {
+public:
+    void add(std::unique_ptr<T> one) {
+        assert(one && size() < max_nodes);
+        all_.push_back(std::move(one));
+    }
+    void clear() noexcept { all_.clear(); }
+
+    std::size_t size() const noexcept { return all_.size(); }
+    T& operator[](std::size_t node) const noexcept {
+        assert(node < size());
+        return *all_[node];
+    }
+    auto begin() const noexcept { return all_.begin(); }
+    auto end() const noexcept { return all_.end(); }
+
+private:
+    std::vector<std::unique_ptr<T>> all_;  // none is null
 };
 
 /// What a server says of its memory and of its persistence. What it does not say stays empty.

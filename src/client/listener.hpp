@@ -70,30 +70,16 @@ private:
     time_point pong_by_ = time_point::max();  // only while one is awaited
 };
 
-class node_listeners {
+class node_listeners : public one_per_node<listener> {
 public:
-    void add(std::unique_ptr<listener> l) {
-        assert(l && size() < max_nodes && !is_closed_);
-        listeners_.push_back(std::move(l));
-    }
-    void clear() noexcept { listeners_.clear(); }
-
-    std::size_t size() const noexcept { return listeners_.size(); }
-    listener& operator[](std::size_t node) const noexcept {
-        assert(node < size());
-        return *listeners_[node];
-    }
-    auto begin() const noexcept { return listeners_.begin(); }
-    auto end() const noexcept { return listeners_.end(); }
-
     /// From now on every node is listened to, as far as it can be reached; until `close`. Does
     /// nothing after `close_for_good`.
     void open(time_point now) const {
         if (is_closed_) return;
-        for (const auto& l : listeners_) l->open(now);
+        for (const auto& l : *this) l->open(now);
     }
     void close() const {
-        for (const auto& l : listeners_) l->close();
+        for (const auto& l : *this) l->close();
     }
     void close_for_good() {
         is_closed_ = true;
@@ -106,8 +92,7 @@ public:
     }
 
 private:
-    std::vector<std::unique_ptr<listener>> listeners_;  // one for each node; none is null
-    bool is_closed_ = false;                            // for good
+    bool is_closed_ = false;  // for good
 };
 
 }  // namespace redlock::detail

@@ -24,7 +24,7 @@ core::node_error error_of(const resp::reply& reply) {
     if (reply.is_error("NOSCRIPT")) return lacks_script;
     if (reply.is_error("NOPERM")) return lacks_right;
     const auto& states = core::passing_errors;
-    const bool is_state = std::any_of(states.begin(), states.end(), [&](std::string_view state) {
+    const bool is_state = std::ranges::any_of(states, [&](std::string_view state) {
         return reply.is_error(state);
     });
     const bool was_killed = reply.text().find(core::killed_script) != std::string_view::npos;
@@ -308,8 +308,9 @@ void session::reconnect(const wire::failure& why, time_point now) {
 
 bool session::is_idle() const noexcept {
     return pipeline_.empty() && owed_.size() == 0 &&
-           std::none_of(waiting_.begin(), waiting_.end(),
-                        [this](const queued& q) { return q.item.what->is_owed(index()); });
+           std::ranges::none_of(waiting_, [this](const queued& q) {
+               return q.item.what->is_owed(index());
+           });
 }
 
 // Returns how many of the commands without an answer were releases.
@@ -395,7 +396,7 @@ node_sessions::fan_out node_sessions::send(call& what, std::uint32_t round,
     assert((mask - all()).empty());
     fan_out result;
     for (const std::size_t i : mask) {
-        if (auto why = sessions_[i]->submit(call_ptr(&what), round, text, now)) {
+        if (auto why = (*this)[i].submit(call_ptr(&what), round, text, now)) {
             result.failures.emplace_back(i, std::move(*why));
         } else {
             result.sent.insert(i);
@@ -406,21 +407,21 @@ node_sessions::fan_out node_sessions::send(call& what, std::uint32_t round,
 
 duration node_sessions::time_for_all(duration ttl) const noexcept {
     assert(size() > 0);
-    const auto each = of_each(sessions_, [ttl](const auto& s) { return s->node_timeout(ttl); });
+    const auto each = of_each(*this, [ttl](const auto& s) { return s->node_timeout(ttl); });
     return *std::max_element(each.begin(), each.end());
 }
 
 duration node_sessions::time_for_quorum(const node_lists& lists) const noexcept {
     return lists.quorum_th(
-        of_each(sessions_, [](const auto& s) { return s->node_timeout(core::any_ttl); }));
+        of_each(*this, [](const auto& s) { return s->node_timeout(core::any_ttl); }));
 }
 
 duration node_sessions::shortest_time_for_quorum(const node_lists& lists) const noexcept {
-    return lists.quorum_th(of_each(sessions_, [](const auto& s) { return s->shortest_timeout(); }));
+    return lists.quorum_th(of_each(*this, [](const auto& s) { return s->shortest_timeout(); }));
 }
 
 duration node_sessions::round_trip(const node_lists& lists) const noexcept {
-    return lists.quorum_th(of_each(sessions_, [](const auto& s) { return s->round_trip(); }));
+    return lists.quorum_th(of_each(*this, [](const auto& s) { return s->round_trip(); }));
 }
 
 }  // namespace redlock::detail

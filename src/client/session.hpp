@@ -183,22 +183,8 @@ private:
     time_point last_answer_{};    // also in a greeting
 };
 
-class node_sessions {
+class node_sessions : public one_per_node<session> {
 public:
-    void add(std::unique_ptr<session> s) {
-        assert(s && size() < max_nodes);
-        sessions_.push_back(std::move(s));
-    }
-    void clear() noexcept { sessions_.clear(); }
-
-    std::size_t size() const noexcept { return sessions_.size(); }
-    session& operator[](std::size_t node) const noexcept {
-        assert(node < size());
-        return *sessions_[node];
-    }
-    auto begin() const noexcept { return sessions_.begin(); }
-    auto end() const noexcept { return sessions_.end(); }
-
     node_mask all() const noexcept { return node_mask::first(size()); }
 
     struct fan_out {
@@ -231,7 +217,6 @@ public:
     }
 
 private:
-    std::vector<std::unique_ptr<session>> sessions_;
     wire::request blank_;
 };
 

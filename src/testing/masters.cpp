@@ -158,7 +158,7 @@ public:
     void drop() override { in_->drop(*this); }
     void flush() override { in_->flush(*this); }
 
-    using event = std::function<void(detail::transport_user&)>;
+    using event = std::function<void(detail::connection&)>;
     /// With the mutex held. Events happen in the order in which they are reported, in whatever
     /// order the threads that report them reach the strand.
     void report(event what) {
@@ -167,7 +167,7 @@ public:
     }
     void report_bytes(std::string bytes) {
         if (bytes.empty()) return;
-        report([bytes = std::move(bytes)](detail::transport_user& to) {
+        report([bytes = std::move(bytes)](detail::connection& to) {
             to.on_bytes(bytes, redlock::clock::now());
         });
     }
@@ -375,7 +375,7 @@ void network::break_links(std::size_t node) {
 
 void network::end_by_server(memory_wire& what) {
     unlink(what);
-    what.report([](detail::transport_user& user) {
+    what.report([](detail::connection& user) {
         user.on_down(asio::error::connection_reset, redlock::clock::now());
     });
 }
@@ -399,7 +399,7 @@ void network::open(memory_wire& what, const std::shared_ptr<void>& keep) {
     what.events.clear();
     unlink(what);
     if (what.node >= nodes_.size() || nodes_[what.node].is == state::down) {
-        return what.report([](detail::transport_user& user) {
+        return what.report([](detail::connection& user) {
             user.on_down(asio::error::connection_refused, redlock::clock::now());
         });
     }
@@ -411,7 +411,7 @@ void network::open(memory_wire& what, const std::shared_ptr<void>& keep) {
     what.to->hang_up = [from = what.to.get()] {
         if (from->answers_to != nullptr) end_by_server(*from->answers_to);
     };
-    what.report([](detail::transport_user& user) { user.on_open(redlock::clock::now()); });
+    what.report([](detail::connection& user) { user.on_open(redlock::clock::now()); });
 }
 
 // A node that hangs keeps what it was sent.
@@ -432,7 +432,7 @@ void network::flush(memory_wire& what) {
         const section held(*this);
         if (!what.to) return;
     }
-    detail::transport_user& user = what.owner->user_of(what.index);
+    detail::connection& user = what.owner->user_of(what.index);
     const std::string bytes = std::exchange(user.outgoing(), {});
     if (bytes.empty()) return;
     user.on_written();

@@ -73,7 +73,7 @@ private:
     std::shared_ptr<detail::wire_owner> keep_alive() noexcept override {
         return shared_from_this();
     }
-    detail::transport_user& user_of(std::size_t) override { return listener_; }
+    detail::connection& user_of(std::size_t) override { return listener_; }
     void end_turn() override { wire_.flush(); }
     void put(detail::mail&) noexcept override {}
     std::uint64_t random_word() override { return 0; }

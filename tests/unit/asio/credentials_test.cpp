@@ -47,7 +47,7 @@ public:
     std::shared_ptr<detail::wire_owner> keep_alive() noexcept override {
         return shared_from_this();
     }
-    detail::transport_user& user_of(std::size_t) override { std::abort(); }
+    detail::connection& user_of(std::size_t) override { std::abort(); }
     void end_turn() override {}
     void put(detail::mail& m) noexcept override { m.deliver(); }
 
