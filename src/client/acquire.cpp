@@ -572,7 +572,7 @@ void acquire_operation::end(error_code outcome, time_point now, std::string_view
     assert(!machine_.is_over() && !outcome == (granted_ != nullptr));
     machine_.end();
     timer::cancel();
-    claim_.end();
+    claim_.reset();
     if (std::exchange(is_counted_, false)) client().shared.counts().ended_waits.add();
     if (outcome == errc::no_quorum && machine_.tries() > 0)
         client().admission.unanswered(*this, try_.sent_at(), now);

@@ -99,17 +99,25 @@ bool commit_operation::lacks_a_record() const {
 // Of a list that does not change.
 void commit_operation::report_members(time_point now) {
     const auto& shared = client().shared;
-    node_mask members;
-    for (std::size_t i = 0; i < shared.size(); ++i) {
-        const auto standing = client().tracker.known().lists().of(i);
-        members.set(i, standing == core::membership::standing::fits);
-        node_vote v{.node = shared.name(i)};
-        v.answer = members.contains(i) ? vote::granted : vote::refused;
-        result_.votes.push_back(std::move(v));
-    }
+    const core::membership& lists = client().tracker.known().lists();
+    const node_mask members = node_mask::where(shared.size(), [&](std::size_t i) {
+        return lists.of(i) == core::membership::standing::fits;
+    });
+    add_votes(members);
     result_.is_complete = members == shared.lists().all();
     result_.nodes = client().tracker.list_standings(now);
-    end(shared.lists().is_quorum(members) ? error_code() : error_code(errc::no_quorum));
+    end_by(members);
+}
+
+void commit_operation::add_votes(node_mask done) {
+    const auto& shared = client().shared;
+    for (std::size_t i = 0; i < shared.size(); ++i) {
+        const bool is_done = done.contains(i);
+        node_vote v{.node = shared.name(i), .change = shared.options().nodes[i].change};
+        v.answer = is_done ? vote::granted : vote::refused;
+        if (!is_done && failures_[i].error) note_failure(v, failures_[i]);
+        result_.votes.push_back(std::move(v));
+    }
 }
 
 bool commit_operation::pause(phase until, duration for_so_long, time_point now) {
@@ -185,7 +193,7 @@ bool commit_operation::judge_votes(time_point now) {
     }
     const node_lists new_list(after, after);
     const auto standings = client().tracker.list_standings(now);
-    const bool has_begun = std::any_of(standings.begin(), standings.end(), [](const auto& of) {
+    const bool has_begun = std::ranges::any_of(standings, [](const auto& of) {
         return of.state == list_state::closed || of.state == list_state::changed;
     });
     if (new_list.is_quorum(voting) || has_begun) return true;
@@ -371,17 +379,8 @@ void commit_operation::report(time_point now) {
              ": if no program uses it there, delete its key " +
              wire::record_key(shared.options().key_prefix));
     }
-    node_mask unclosed;
-    for (std::size_t i = 0; i < shared.size(); ++i) {
-        const bool is_done = machine_->changed().contains(i);
-        node_vote v{.node = shared.name(i), .change = shared.options().nodes[i].change};
-        v.answer = is_done ? vote::granted : vote::refused;
-        if (!is_done && failures_[i].error) {
-            note_failure(v, failures_[i]);
-        }
-        result_.votes.push_back(std::move(v));
-        if (shared.lists().old().contains(i) && !is_done) unclosed.insert(i);
-    }
+    add_votes(machine_->changed());
+    const node_mask unclosed = shared.lists().old() - machine_->changed();
     if (!decided.empty() && !unclosed.empty() && decided == sets.after) {
         tell("not all nodes of the old list were changed: a program that still has the old list, "
              "and meets these alone and one that lost its data since, could be granted a lock");

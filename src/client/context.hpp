@@ -420,38 +420,33 @@ class owner_claims {
     using set = std::unordered_set<key, hash>;
 
 public:
-    /// The right to use an owner for some resources: of an acquire, and then of the lease that it
-    /// was granted. Ends with its holder, which may outlive the client.
-    class claim {
+    class uses {
     public:
-        explicit operator bool() const noexcept { return uses_ != nullptr; }
-        void end() noexcept { uses_.reset(); }
+        explicit uses(std::weak_ptr<set> all) noexcept : in_(std::move(all)) {}
+        uses(const uses&) = delete;
+        uses& operator=(const uses&) = delete;
+        ~uses() {
+            const auto all = in_.lock();
+            if (!all) return;
+            for (const key& one : keys_) all->erase(one);
+        }
 
     private:
         friend class owner_claims;
-        struct uses {
-            explicit uses(std::weak_ptr<set> all) noexcept : in(std::move(all)) {}
-            uses(const uses&) = delete;
-            uses& operator=(const uses&) = delete;
-            ~uses() {
-                const auto all = in.lock();
-                if (!all) return;
-                for (const key& one : keys) all->erase(one);
-            }
-            std::weak_ptr<set> in;
-            std::vector<key> keys{};
-        };
-        std::unique_ptr<uses> uses_{};  // none for most leases
+        std::weak_ptr<set> in_;
+        std::vector<key> keys_{};
     };
+    /// The right to use an owner for some resources: of an acquire, and then of the lease that it
+    /// was granted. Ends with its holder, which may outlive the client. Null for most leases.
+    using claim = std::unique_ptr<uses>;
 
-    /// For all of the resources; empty where the owner is in use for one of them.
+    /// For all of the resources; null where the owner is in use for one of them.
     claim begin(const owner_id& owner, std::span<const std::string> resources) {
         assert(!resources.empty());
-        claim out;
-        out.uses_ = std::make_unique<claim::uses>(in_use_);
+        auto out = std::make_unique<uses>(in_use_);
         for (const std::string& one : resources) {
-            if (!in_use_->emplace(owner, one).second) return {};
-            out.uses_->keys.emplace_back(owner, one);
+            if (!in_use_->emplace(owner, one).second) return nullptr;
+            out->keys_.emplace_back(owner, one);
         }
         return out;
     }

@@ -131,14 +131,6 @@ wire::compare_answer judgement::weigh(wire::compare_answer answer) const {
     return answer;
 }
 
-node_reports::node_reports(context& shared, const core::eligibility& eligibility,
-                           const core::node_clocks& clocks, const core::membership& lists)
-    : shared_(&shared),
-      eligibility_(&eligibility),
-      clocks_(&clocks),
-      lists_(&lists),
-      words_(shared.size()) {}
-
 void node_reports::report(std::size_t node, error_code why, std::string_view detail,
                           severity how) const {
     shared_->emit({.kind = event_kind::node_reported, .severity = how,
@@ -146,17 +138,17 @@ void node_reports::report(std::size_t node, error_code why, std::string_view det
 }
 
 objection node_reports::object(std::size_t node, time_point now) const {
-    objection o{{vote::refused, eligibility_->objection(node, now), {}}};
+    objection o{{vote::refused, known_->votes().objection(node, now), {}}};
     if (o.why.error == errc::duplicate_node) {
         o.why.detail =
-            "it is the same server as " + shared_->name(eligibility_->first_of(node)).str();
+            "it is the same server as " + shared_->name(known_->votes().first_of(node)).str();
     } else if (o.why.error == errc::clock_skew) {
         o.why.detail = tell_of_skew(node);
     } else if (o.why.error == errc::other_set) {
         o.why.detail = tell_of_sets(node);
-    } else if (!eligibility_->may_be_queried(node)) {
+    } else if (!known_->votes().may_be_queried(node)) {
         o.why.detail = "it is a replica";
-    } else if (const node_mask others = lists_->waits_for(node); !others.empty()) {
+    } else if (const node_mask others = known_->lists().waits_for(node); !others.empty()) {
         o.why.error = errc::no_quorum;
         o.why.detail = tell_of_missing(others);
     } else if (lacks_joint_program(node)) {
@@ -172,15 +164,15 @@ objection node_reports::object(std::size_t node, time_point now) const {
     } else {
         o.why.answer = vote::quarantine;
         o.why.error = errc::in_quarantine;
-        o.left = std::chrono::ceil<milliseconds>(eligibility_->quarantine_left(node, now));
-        const core::record_facts& record = eligibility_->record_of(node);
-        o.is_settling = eligibility_->settles_in(node, now) > duration::zero();
+        o.left = std::chrono::ceil<milliseconds>(known_->votes().quarantine_left(node, now));
+        const core::record_facts& record = known_->votes().record_of(node);
+        o.is_settling = known_->votes().settles_in(node, now) > duration::zero();
         if (o.is_settling) {
             o.why.detail = "it became a node of this list by a change, and programs with this list "
                            "alone wait until no lease by the earlier one can be alive";
         } else if (record.is_void) {
             o.why.detail = "it may have forgotten leases since it was last used";
-        } else if (!eligibility_->is_compared(node)) {
+        } else if (!known_->votes().is_compared(node)) {
             o.why.detail = "its clock was not compared yet";
         }
     }
@@ -189,17 +181,18 @@ objection node_reports::object(std::size_t node, time_point now) const {
 
 // Nothing is wrong with the node itself, as far as is known.
 bool node_reports::lacks_quorum(std::size_t node, time_point now) const {
-    const core::record_facts& record = eligibility_->record_of(node);
-    return !record.is_void && !eligibility_->is_compared(node) && !clocks_->cluster_us(now);
+    const core::record_facts& record = known_->votes().record_of(node);
+    return !record.is_void && !known_->votes().is_compared(node) &&
+           !known_->clocks().cluster_us(now);
 }
 
 bool node_reports::lacks_joint_program(std::size_t node) const {
     using enum core::membership::standing;
     bool is_any_closed = false;
     for (std::size_t i = 0; i < shared_->size(); ++i) {
-        is_any_closed = is_any_closed || lists_->of(i) == closed;
+        is_any_closed = is_any_closed || known_->lists().of(i) == closed;
     }
-    return is_any_closed && lists_->of(node) == empty && !lists_->made(node);
+    return is_any_closed && known_->lists().of(node) == empty && !known_->lists().made(node);
 }
 
 // Of a node that lost its record while the list changes.
@@ -212,12 +205,12 @@ std::string node_reports::tell_of_missing(node_mask others) const {
 }
 
 std::string node_reports::tell_of_skew(std::size_t node) const {
-    if (eligibility_->is_unlifted(node)) {
+    if (known_->votes().is_unlifted(node)) {
         return "the clocks of the nodes went back, and its record does not say yet by how much "
                "fences go on above them: a program with the restart guard writes it when it "
                "acquires";
     }
-    const duration skew = clocks_->skew(node).value_or(duration::zero());
+    const duration skew = known_->clocks().skew(node).value_or(duration::zero());
     const auto size = std::chrono::duration_cast<microseconds>(std::chrono::abs(skew));
     return "its clock is " + text::brief(size) +
            (skew < duration::zero() ? " behind" : " ahead of") + " the median of the nodes";
@@ -226,7 +219,7 @@ std::string node_reports::tell_of_skew(std::size_t node) const {
 // Of a node that has another list alone, while others of this client's list go on.
 std::string node_reports::tell_of_change(std::size_t node) const {
     using standing = core::membership::standing;
-    const core::record_facts& record = eligibility_->record_of(node);
+    const core::record_facts& record = known_->votes().record_of(node);
     switch (record.standing) {
         case standing::closed:
             return "it is closed for a change of the list of nodes, from set " + record.list.set +
@@ -244,12 +237,12 @@ std::string node_reports::tell_of_change(std::size_t node) const {
 }
 
 std::string node_reports::tell_of_sets(std::size_t node) const {
-    const core::record_facts& record = eligibility_->record_of(node);
+    const core::record_facts& record = known_->votes().record_of(node);
     if (record.is_away()) return tell_of_change(node);
     if (!record.is_misfit()) {
         return "another node of the list belongs to another set, so nothing is granted";
     }
-    const std::string& ours = lists_->sets().old;
+    const std::string& ours = known_->lists().sets().old;
     const auto& before = record.list.history;
     const bool was_ours = std::any_of(before.begin(), before.end(),
                                       [&](const auto& one) { return one.second == ours; });
@@ -296,7 +289,7 @@ void node_reports::report_strike(std::size_t node, const core::clock_check& foun
     if (found.moved_us == 0) {
         return report(
             node, errc::in_quarantine,
-                    eligibility_->went_back(node)
+                    known_->votes().went_back(node)
                         ? "its record is older than the one that it had: its data were put back"
                         : "its record was last written " +
                               text::brief(std::chrono::duration_cast<microseconds>(
@@ -315,7 +308,7 @@ void node_reports::report_ttl_max(std::size_t node) const {
 }
 
 std::string node_reports::tell_of_ttl_max(std::size_t node) const {
-    const milliseconds theirs = eligibility_->record_of(node).ttl_max;
+    const milliseconds theirs = known_->votes().record_of(node).ttl_max;
     const milliseconds ours = shared_->options().ttl_max;
     return "the ttl_max on its record is " + text::brief(theirs) + ", ours " + text::brief(ours) +
            (theirs > ours ? "; the larger counts: give all clients the same"
@@ -359,11 +352,10 @@ void node_reports::report_greeting(std::size_t node, const greeting& facts,
     if (is_news(node, "files", facts.files_complaint)) report(node, {}, facts.files_complaint);
     if (!facts.server.is_master) return;
     const auto found =
-        find_concerns(facts.settings, is_guarded(shared_->options()), eligibility_->quarantine());
+        find_concerns(facts.settings, is_guarded(shared_->options()), known_->votes().quarantine());
     for (const node_problem one : {node_problem::evicts_locks, node_problem::forgets_at_restart,
                                    node_problem::memory_nearly_full}) {
-        const auto at = std::find_if(found.begin(), found.end(),
-                                     [one](const node_finding& f) { return f.problem == one; });
+        const auto at = std::ranges::find(found, one, &node_finding::problem);
         const bool is_found = at != found.end();
         if (is_news(node, to_string(one), is_found ? to_string(at->severity) : "")) {
             report(node, {}, at->text, at->severity);
@@ -468,7 +460,7 @@ node_finding about_vote(const objection& why) {
 }
 
 node_finding about_rights(const std::vector<std::string>& missing, const std::string& key_prefix) {
-    const bool is_serious = std::any_of(missing.begin(), missing.end(), is_needed_for_locks);
+    const bool is_serious = std::ranges::any_of(missing, is_needed_for_locks);
     return {missing_right, is_serious ? severity::error : severity::warning,
             std::string(is_serious ? "this user may not take all kinds of locks: "
                                    : "this user may not do all that waiting needs: ") +

@@ -4,8 +4,7 @@
 
 #include "client/connection.hpp"
 #include "client/context.hpp"
-#include "core/eligibility.hpp"
-#include "core/node_clocks.hpp"
+#include "core/node_knowledge.hpp"
 #include "wire/failure.hpp"
 #include "wire/lock.hpp"
 #include "wire/resp/reply.hpp"
@@ -114,8 +113,8 @@ struct judgement {
 class node_reports {
 public:
     /// What is referred to outlives it.
-    node_reports(context& shared, const core::eligibility& eligibility,
-                 const core::node_clocks& clocks, const core::membership& lists);
+    node_reports(context& shared, const core::node_knowledge& known)
+        : shared_(&shared), known_(&known), words_(shared.size()) {}
 
     /// Why the node has no vote. It has none.
     objection object(std::size_t node, time_point now) const;
@@ -153,9 +152,7 @@ private:
     std::string tell_of_sets(std::size_t node) const;
 
     context* shared_;
-    const core::eligibility* eligibility_;
-    const core::node_clocks* clocks_;
-    const core::membership* lists_;
+    const core::node_knowledge* known_;
     std::vector<std::map<std::string_view, std::string>> words_;  // of each node, by topic
     std::vector<std::string> without_fence_;  // the resources that were reported
 };

@@ -12,7 +12,7 @@
 namespace redlock::detail {
 
 kept_votes::kept_votes(cast_votes cast) {
-    if (!std::all_of(cast.begin(), cast.end(), is_brief)) {
+    if (!std::ranges::all_of(cast, is_brief)) {
         auto whole = std::make_unique<whole_votes>();
         whole->votes = std::move(cast);
         whole_.store(whole.release(), std::memory_order_release);
@@ -323,6 +323,50 @@ footprint held_lease::left_behind() const {
     return left;
 }
 
+namespace {
+
+refusal lost(std::string because) { return {errc::lost, {}, std::move(because)}; }
+
+std::string sentence(loss why) {
+    switch (why) {
+        case loss::expired: return "expired: its validity ended without a renewal";
+        case loss::taken: return "taken: a quorum says that the key is gone or another owner's";
+        case loss::unreachable:
+            return "unreachable: no renewal reached a quorum before its validity ended";
+        case loss::max_hold: return "max_hold: it was held for as long as that allows";
+        case loss::stalled: return "stalled: touch() was not called for as long as watchdog says";
+    }
+    return std::string(to_string(why));
+}
+
+}  // namespace
+
+std::optional<loss> loss_of(const lease& held) noexcept {
+    const auto& state = access::state(held);
+    if (!state) return std::nullopt;
+    if (state->state() == lease_state::status::lost) return state->lost_for();
+    // The client ended it: it was closed, or is the parent process's. Or the clock is ahead of it.
+    return held || !state->is_live() ? std::nullopt : std::optional(loss::expired);
+}
+
+refusal why_over(const lease& held) {
+    const auto& state = access::state(held);
+    if (!state) return {errc::not_held, {}};
+    if (state->state() == lease_state::status::lost) return lost(sentence(state->lost_for()));
+    if (loss_of(held)) return lost("expired: its validity ended before the client could report it");
+    return held ? refusal{} : refusal{errc::client_closed, {}};
+}
+
+refusal section_end::after_release(error_code outcome) const {
+    if (state_->state() == lease_state::status::lost) return lost(sentence(state_->lost_for()));
+    if (before_.code) return before_;
+    // Of keys that are gone since the validity ended meanwhile nothing follows.
+    if (outcome == errc::not_held && clock::now() < state_->valid_until()) {
+        return lost("taken: a quorum says at the release that the key was not this lease's");
+    }
+    return {};
+}
+
 }  // namespace redlock::detail
 
 namespace redlock {
@@ -415,51 +459,3 @@ std::stop_token lease::lost_token() const {
 }
 
 }  // namespace redlock
-
-namespace redlock::detail {
-
-namespace {
-
-refusal lost(std::string because) { return {errc::lost, {}, std::move(because)}; }
-
-std::string sentence(loss why) {
-    switch (why) {
-        case loss::expired: return "expired: its validity ended without a renewal";
-        case loss::taken: return "taken: a quorum says that the key is gone or another owner's";
-        case loss::unreachable:
-            return "unreachable: no renewal reached a quorum before its validity ended";
-        case loss::max_hold: return "max_hold: it was held for as long as that allows";
-        case loss::stalled: return "stalled: touch() was not called for as long as watchdog says";
-    }
-    return std::string(to_string(why));
-}
-
-}  // namespace
-
-std::optional<loss> loss_of(const lease& held) noexcept {
-    const auto& state = access::state(held);
-    if (!state) return std::nullopt;
-    if (state->state() == lease_state::status::lost) return state->lost_for();
-    // The client ended it: it was closed, or is the parent process's. Or the clock is ahead of it.
-    return held || !state->is_live() ? std::nullopt : std::optional(loss::expired);
-}
-
-refusal why_over(const lease& held) {
-    const auto& state = access::state(held);
-    if (!state) return {errc::not_held, {}};
-    if (state->state() == lease_state::status::lost) return lost(sentence(state->lost_for()));
-    if (loss_of(held)) return lost("expired: its validity ended before the client could report it");
-    return held ? refusal{} : refusal{errc::client_closed, {}};
-}
-
-refusal section_end::after_release(error_code outcome) const {
-    if (state_->state() == lease_state::status::lost) return lost(sentence(state_->lost_for()));
-    if (before_.code) return before_;
-    // Of keys that are gone since the validity ended meanwhile nothing follows.
-    if (outcome == errc::not_held && clock::now() < state_->valid_until()) {
-        return lost("taken: a quorum says at the release that the key was not this lease's");
-    }
-    return {};
-}
-
-}  // namespace redlock::detail

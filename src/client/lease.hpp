@@ -337,7 +337,7 @@ public:
         assert(!claim_ && !over_);
         claim_ = std::move(what);
     }
-    void end_claim() noexcept { claim_.end(); }
+    void end_claim() noexcept { claim_.reset(); }
 
     void begin();
     /// Notes whether the list of due renewals has it. Returns what was noted before.

@@ -85,11 +85,10 @@ node_tracker::node_tracker(context& shared, node_sessions& nodes, tracker_owner&
       nodes_(&nodes),
       owner_(&owner),
       record_key_(wire::record_key(shared.options().key_prefix)),
-      set_(wire::node_set(shared.options())),
       set_names_(wire::set_names(shared.options())),
       knowledge_(shared.options(), shared.fresh_owner().to_string(),
-                 {set_, wire::node_set_after(shared.options())}),
-      reports_(shared, knowledge_.votes(), knowledge_.clocks(), knowledge_.lists()) {}
+                 {wire::node_set(shared.options()), wire::node_set_after(shared.options())}),
+      reports_(shared, knowledge_) {}
 
 void node_tracker::start(time_point now) {
     assert(nodes_->size() == shared_->size());
@@ -112,9 +111,9 @@ void node_tracker::close() noexcept {
 core::record_terms node_tracker::record_terms() const {
     const core::eligibility& votes = knowledge_.votes();
     const core::eligibility::numbers known = votes.of_made();
-    const std::string& after = knowledge_.lists().sets().after;
-    return {.set = set_,
-            .after = after == set_ ? std::string() : after,
+    const auto& [set, after] = knowledge_.lists().sets();
+    return {.set = set,
+            .after = after == set ? std::string() : after,
             .names = set_names_,
             .floor = knowledge_.floor_to_write(),
             .epoch = shared_->fresh_owner().to_string(),

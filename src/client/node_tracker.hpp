@@ -140,7 +140,6 @@ private:
     node_sessions* nodes_;
     tracker_owner* owner_;
     std::string record_key_;
-    std::string set_;
     std::string set_names_;
     core::node_knowledge knowledge_;
     node_reports reports_;

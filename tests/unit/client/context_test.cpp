@@ -470,7 +470,7 @@ TEST_CASE("an owner is claimed for all of its resources, or for none") {
     REQUIRE(one);
     CHECK_FALSE(all.begin(owner_of(1), both));
     CHECK(all.begin(owner_of(2), both));
-    one.end();
+    one.reset();
     CHECK(all.begin(owner_of(1), both));  // "a" was not left claimed
 }
 
@@ -479,7 +479,7 @@ TEST_CASE("a claim that is passed on ends with the one that has it") {
     owner_claims::claim first = all.begin(owner_of(1), both);
     {
         const owner_claims::claim later = std::move(first);
-        first.end();
+        first.reset();
         CHECK_FALSE(all.begin(owner_of(1), second));
     }
     CHECK(all.begin(owner_of(1), second));
@@ -489,7 +489,7 @@ TEST_CASE("a claim may outlive the client") {
     std::optional<owner_claims> all(std::in_place);
     owner_claims::claim one = all->begin(owner_of(1), both);
     all.reset();
-    one.end();
+    one.reset();
     CHECK_FALSE(one);
 }
 
