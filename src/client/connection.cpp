@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <charconv>
 
 namespace redlock::detail {
 
@@ -217,10 +216,8 @@ duration connection::longest_silence() const noexcept {
 
 namespace {
 
-std::uint64_t number(std::string_view text) noexcept {
-    std::uint64_t value = 0;
-    const auto end = text.data() + text.size();
-    return std::from_chars(text.data(), end, value).ptr == end ? value : 0;
+std::uint64_t number(std::string_view from) noexcept {
+    return text::whole_number<std::uint64_t>(from).value_or(0);
 }
 
 std::uint64_t major_version(std::string_view text) noexcept {

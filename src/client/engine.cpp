@@ -186,7 +186,7 @@ void engine::on_close_timer(time_point now) {
 
 void engine::end_if_idle(time_point now) {
     if (phase_ == phase::open || is_over()) return;
-    const bool is_through = std::all_of(sessions_.begin(), sessions_.end(), [&](const auto& s) {
+    const bool is_through = std::ranges::all_of(sessions_, [&](const auto& s) {
         return s->is_idle() ||
                (phase_ == phase::lingering && answer_due(*s) <= silence_checked_at_);
     });

@@ -130,7 +130,7 @@ void extension_round::on_failure(std::size_t node, std::uint32_t tag, const wire
 // The first of each node: what it refuses for one lease it refuses for the others, too.
 void extension_round::note(std::size_t node, const wire::failure& why) {
     const auto is_of_node = [node](const auto& known) { return known.first == node; };
-    if (std::any_of(failures_.begin(), failures_.end(), is_of_node)) return;
+    if (std::ranges::any_of(failures_, is_of_node)) return;
     failures_.emplace_back(node, why);
 }
 

@@ -196,8 +196,7 @@ void inspect_operation::find_readers() {
             }
         }
     }
-    const bool has_some = std::any_of(notes.begin(), notes.end(),
-                                      [](const std::string& text) { return !text.empty(); });
+    const bool has_some = std::ranges::any_of(notes, [](const auto& one) { return !one.empty(); });
     if (has_some) result_.reader_notes = std::move(notes);
 }
 
@@ -313,7 +312,7 @@ std::vector<std::string> list_operation::take_result() {
     std::vector<std::string> names;
     names.reserve(found_.size());
     while (!found_.empty()) names.push_back(std::move(found_.extract(found_.begin()).value()));
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     return names;
 }
 
@@ -328,7 +327,7 @@ bool runs_operation::begin(time_point now) {
 }
 
 bool runs_operation::go_on(time_point) {
-    std::sort(result_.begin(), result_.end(), [](const run_record& one, const run_record& other) {
+    std::ranges::sort(result_, [](const run_record& one, const run_record& other) {
         return one.start != other.start ? one.start > other.start : one.id < other.id;
     });
     const bool is_enough = client().shared.lists().is_quorum(answered_);
@@ -356,8 +355,7 @@ void runs_operation::read(std::size_t node, std::uint32_t, const resp::reply& re
 
 // A node that was down when a run ended knows of its start alone.
 void runs_operation::note(run_record run) {
-    const auto known = std::find_if(result_.begin(), result_.end(),
-                                    [&](const run_record& one) { return one.id == run.id; });
+    const auto known = std::ranges::find(result_, run.id, &run_record::id);
     if (known == result_.end()) {
         result_.push_back(std::move(run));
     } else if (run.end && !known->end) {

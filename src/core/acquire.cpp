@@ -168,8 +168,7 @@ bool slot_choice::is_another_free() const {
         return choose(all) == needed_;
     }
     return in_a_row_ < most_in_a_row &&
-           std::any_of(taken_.begin(), taken_.end(),
-                       [this](node_mask taken) { return may_be_free(taken); });
+           std::ranges::any_of(taken_, [this](node_mask taken) { return may_be_free(taken); });
 }
 
 void acquisition::begin(const client_options& all, const node_lists& nodes,

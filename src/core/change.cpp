@@ -49,7 +49,7 @@ bool membership::is_own(const list_facts& f) const noexcept {
 
 // To a set that followed one of the client's, after other changes.
 bool membership::has_moved_on(const list_facts& f) const noexcept {
-    return std::any_of(f.history.begin(), f.history.end(), [this](const auto& before) {
+    return std::ranges::any_of(f.history, [this](const auto& before) {
         return before.second == sets_.old || before.second == sets_.after;
     });
 }
@@ -109,7 +109,7 @@ bool membership::is_missed(std::size_t node) const {
     if (f.number >= met_) return false;
     const bool is_in_change =
         is_joint() && f.set == sets_.old && f.number + 1 == met_ &&
-        std::any_of(nodes_.begin(), nodes_.end(), [&](const node_state& other) {
+        std::ranges::any_of(nodes_, [&](const node_state& other) {
             return other.facts && other.facts->number == met_ && is_of_this_change(*other.facts);
         });
     return !is_in_change;
@@ -169,7 +169,7 @@ std::uint64_t membership::number_to_declare() const noexcept {
 }
 
 bool membership::is_strict() const noexcept {
-    return is_joint() || std::any_of(nodes_.begin(), nodes_.end(), [this](const node_state& n) {
+    return is_joint() || std::ranges::any_of(nodes_, [this](const node_state& n) {
                return n.facts && is_own(*n.facts) && n.facts->is_changing();
            });
 }
@@ -417,8 +417,8 @@ void list_commit::after_reading() {
         history_.resize(std::min(history_.size(), most_remembered));
     }
     if (!is_read) {
-        const bool has_any = std::any_of(facts_.begin(), facts_.end(),
-                                         [](const auto& f) { return f.has_value(); });
+        const bool has_any =
+            std::ranges::any_of(facts_, [](const auto& f) { return f.has_value(); });
         return end(has_any ? errc::other_set : errc::no_quorum);
     }
     if (is_decided) return decide(sets_.after);

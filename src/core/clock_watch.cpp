@@ -104,14 +104,13 @@ void clock_watch::probe(std::size_t node, node_orders& out) {
 }
 
 bool clock_watch::is_looking() const noexcept {
-    return std::any_of(nodes_.begin(), nodes_.end(), [](const node_state& n) {
+    return std::ranges::any_of(nodes_, [](const node_state& n) {
         return n.look == looking::ordered || n.link.is_untried;
     });
 }
 
 bool clock_watch::is_writing() const noexcept {
-    return std::any_of(nodes_.begin(), nodes_.end(),
-                       [](const node_state& n) { return n.write == writing::ordered; });
+    return std::ranges::any_of(nodes_, [](const auto& n) { return n.write == writing::ordered; });
 }
 
 bool clock_watch::compare(eligibility& votes, time_point now, node_orders& out) {

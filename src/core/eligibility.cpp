@@ -167,8 +167,8 @@ eligibility::numbers eligibility::largest_on_record() const noexcept {
 
 eligibility::numbers eligibility::of_made() const noexcept {
     numbers most = largest_on_record();
-    const auto unread = std::count_if(nodes_.begin(), nodes_.end(),
-                                      [](const standing& s) { return !s.record.exists; });
+    const auto unread =
+        std::ranges::count_if(nodes_, [](const standing& s) { return !s.record.exists; });
     if (unread > 1 || nodes_.size() == 1) most.quarantine = std::max(most.quarantine, ttl_max_);
     return most;
 }
@@ -178,7 +178,7 @@ eligibility::numbers eligibility::wanted(node_mask on_record) const noexcept {
     most.quarantine = std::max(most.quarantine, ttl_max_);
     const bool have_all_ours =
         on_record == lists_.all() &&
-        std::all_of(nodes_.begin(), nodes_.end(), [this](const standing& s) {
+        std::ranges::all_of(nodes_, [this](const standing& s) {
             return s.record.exists && s.record.quarantine >= ttl_max_;
         });
     // Of a quorum none has a ttl_max: all of these are new, and a node is missing.
@@ -235,15 +235,14 @@ std::size_t eligibility::first_of(std::size_t node) const noexcept {
 
 bool eligibility::has_changed_name(std::size_t node) const noexcept {
     const std::string& run_id = nodes_[node].server.run_id;
-    return !run_id.empty() && std::any_of(nodes_.begin(), nodes_.end(), [&](const standing& s) {
+    return !run_id.empty() && std::ranges::any_of(nodes_, [&](const standing& s) {
         return &s != &nodes_[node] && s.run_id_before == run_id;
     });
 }
 
 // Two clients of different sets may each find a quorum of their own.
 bool eligibility::is_among_other_sets() const noexcept {
-    return std::any_of(nodes_.begin(), nodes_.end(),
-                       [](const standing& s) { return s.record.is_misfit(); });
+    return std::ranges::any_of(nodes_, [](const standing& s) { return s.record.is_misfit(); });
 }
 
 error_code eligibility::unfitness(std::size_t node) const noexcept {
@@ -325,7 +324,7 @@ bootstrap::bootstrap(std::size_t nodes, bool is_wanted, duration window, std::st
     : mark_(std::move(mark)), window_(window), nodes_(nodes), may_open_(is_wanted) {}
 
 bool bootstrap::has(state s) const noexcept {
-    return std::any_of(nodes_.begin(), nodes_.end(), [s](const auto& n) { return n.is == s; });
+    return std::ranges::any_of(nodes_, [s](const auto& n) { return n.is == s; });
 }
 
 bool bootstrap::has_makeable() const noexcept {
@@ -343,14 +342,14 @@ bool bootstrap::is_reading_others(std::size_t node) const noexcept {
 }
 
 bool bootstrap::is_all_ours() const noexcept {
-    return std::all_of(nodes_.begin(), nodes_.end(), [](const auto& n) {
+    return std::ranges::all_of(nodes_, [](const auto& n) {
         return n.is == state::ours || n.is == state::excused;
     });
 }
 
 bool bootstrap::is_new_cluster() const noexcept {
     return may_open_ && has(state::empty) &&
-           std::all_of(nodes_.begin(), nodes_.end(), [](const auto& n) {
+           std::ranges::all_of(nodes_, [](const auto& n) {
                return n.is == state::empty || n.is == state::excused;
            });
 }
@@ -433,7 +432,7 @@ void bootstrap::give(std::vector<order>& out, std::size_t node, task what, time_
 }
 
 bool bootstrap::must_yield() const noexcept {
-    return std::any_of(nodes_.begin(), nodes_.end(), [this](const node_state& n) {
+    return std::ranges::any_of(nodes_, [this](const node_state& n) {
         return n.is == state::theirs && n.mark < mark_;
     });
 }

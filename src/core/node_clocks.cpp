@@ -32,7 +32,7 @@ std::int64_t bounded(std::int64_t sum_us) noexcept {
 // The two values in the middle; the same one twice where their number is odd. Sorts them.
 template <class Values>
 std::pair<std::int64_t, std::int64_t> middle_two(Values& of) {
-    std::sort(of.begin(), of.end());
+    std::ranges::sort(of);
     return {of[(of.size() - 1) / 2], of[of.size() / 2]};
 }
 
@@ -79,12 +79,6 @@ duration node_clocks::read(std::size_t node, const clock_reading& r) {
 std::optional<std::int64_t> node_clocks::now_us(time_point now) const noexcept {
     if (!median_us_) return std::nullopt;
     return us(now) + *median_us_;
-}
-
-std::optional<std::int64_t> node_clocks::now_us(std::size_t node, time_point now) const noexcept {
-    const auto ahead = ahead_us(node);
-    if (!ahead) return std::nullopt;
-    return us(now) + *ahead;
 }
 
 std::optional<std::int64_t> node_clocks::cluster_us(time_point now) const {

@@ -72,8 +72,6 @@ public:
 
     /// In us; nothing before the first reading.
     std::optional<std::int64_t> now_us(time_point now) const noexcept;
-    /// By that node's own clock, at most; nothing before its first reading.
-    std::optional<std::int64_t> now_us(std::size_t node, time_point now) const noexcept;
     /// Cluster time; nothing where it is not known.
     std::optional<std::int64_t> cluster_us(time_point now) const;
     /// Cluster time; the median where that is not known. What all clients go by as far as they can.

@@ -123,7 +123,7 @@ void node_knowledge::note_in_bootstrap(std::size_t node, time_point sent, time_p
 void node_knowledge::report_ttl_max(std::size_t node, const record_facts& record) {
     const bool is_ours_or_none = record.ttl_max == ttl_max_ || record.ttl_max == 0ms;
     if (!record.exists || is_ours_or_none) return;
-    const bool is_known = std::any_of(nodes_.begin(), nodes_.end(), [&](const node_state& n) {
+    const bool is_known = std::ranges::any_of(nodes_, [&](const node_state& n) {
         return n.other_ttl_max == record.ttl_max;
     });
     nodes_[node].other_ttl_max = record.ttl_max;

@@ -201,12 +201,12 @@ bool local_queues::is_waited_for(std::string_view resource, std::size_t places) 
 
 bool local_queues::is_any_waited_for(std::span<const std::string> resources,
                                      std::size_t places) const noexcept {
-    return std::any_of(resources.begin(), resources.end(),
-                       [&](const std::string& one) { return is_waited_for(one, places); });
+    return std::ranges::any_of(
+        resources, [&](const std::string& one) { return is_waited_for(one, places); });
 }
 
 bool local_queues::is_any_taken(std::span<const std::string> resources) const noexcept {
-    return std::any_of(resources.begin(), resources.end(), [&](const std::string& one) {
+    return std::ranges::any_of(resources, [&](const std::string& one) {
         return first(one) == nullptr && is_waited_for(one);
     });
 }

@@ -118,8 +118,7 @@ bool is_conclusive(const resource_state& state, std::span<const std::string> val
         if (nodes[i].state != key_state::shared) continue;
         for (const std::string& reader : nodes[i].readers) readers[reader].insert(i);
     }
-    return std::none_of(readers.begin(), readers.end(),
-                        [&](const auto& reader) { return is_open(reader.second); });
+    return std::ranges::none_of(readers, [&](const auto& one) { return is_open(one.second); });
 }
 
 }  // namespace redlock::core

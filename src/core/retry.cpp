@@ -123,7 +123,7 @@ bool retry::may_be_granted(time_point now) const noexcept {
 
 bool split_votes::is_quorum_before_us(const node_lists& nodes,
                                       bool counts_unnamed) const noexcept {
-    return std::any_of(before_us_.begin(), before_us_.end(), [&](std::size_t holder) {
+    return std::ranges::any_of(before_us_, [&](std::size_t holder) {
         if (holder == 0 || (holder == somebody && !counts_unnamed)) return false;
         node_mask same;
         for (const std::size_t node : nodes.all()) same.set(node, before_us_[node] == holder);

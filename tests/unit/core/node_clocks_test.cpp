@@ -38,7 +38,6 @@ TEST_CASE("before the first reading there is no node time and nobody is skewed")
     CHECK_FALSE(c.skew(0).has_value());
     CHECK_FALSE(c.is_skewed(0));
     CHECK_FALSE(c.is_in_doubt());
-    CHECK_FALSE(c.now_us(0, start).has_value());
     CHECK(c.tolerance() == 15s);
 }
 
@@ -67,7 +66,6 @@ TEST_CASE("how far a clock is ahead at most errs to that side, by no more than t
         const auto truly = noon - start_us + std::chrono::floor<microseconds>(ahead).count();
         CHECK(*c.ahead_us(0) >= truly);
         CHECK(*c.ahead_us(0) <= truly + 50'001);
-        CHECK(c.now_us(0, start + 1h) == start_us + 3'600'000'000 + *c.ahead_us(0));
     }
     CHECK_FALSE(c.ahead_us(1).has_value());
 }
