@@ -173,56 +173,24 @@ void try_votes::recall() {
     }
 }
 
-void acquire_try::begin(time_point now) {
-    const core::node_knowledge& known = client_->tracker.known();
-    machine_->begin_try(known.votes().longest_lease(), known.breaks().so_far(), now);
-    votes_.next_try();
-    const owner_id& given = request_->options().owner;
-    owner_ = given.is_zero() ? client_->shared.fresh_owner() : given;
-    const slot_number slot = machine_->draw_slot(client_->local.freed_slot(request_->shown()),
-                                                 [&] { return client_->shared.random_word(); });
-    const std::string& prefix = client_->shared.options().key_prefix;
-    left_ = {};
-    left_.kind = kind_;
-    left_.key = wire::lock_key(prefix, request_->resources().front(), slot);
-    left_.value = fresh_value();
-    if (request_->resources().size() > 1) {
-        left_.also.edit().others = wire::other_keys(prefix, request_->resources());
-    }
-    left_.slot = slot;
-    left_.slot.period_ms = static_cast<std::uint32_t>(request_->limit().period.count());
-    if (const auto all = machine_->all_slots(); !all.empty()) {
-        left_.also.edit().others =
-            wire::slot_keys(prefix, request_->shown(), all.subspan(1), slot.of);
-    }
-    fence_.reset();
-}
-
-recycled_string acquire_try::fresh_value() const {
+recycled_string acquire_operation::fresh_value() const {
     std::optional<std::uint64_t> random;
-    if (!request_->options().owner.is_zero()) random = client_->shared.random_word();
-    return wire::owner_value(owner_, client_->shared.options().client_name, random,
-                             request_->options().note);
+    if (!request_.options().owner.is_zero()) random = client().shared.random_word();
+    return wire::owner_value(owner_, client().shared.options().client_name, random,
+                             request_.options().note);
 }
 
-std::uint32_t acquire_try::begin_round(time_point now) {
-    assert(machine_->is_trying() && left_.kind != nullptr);
-    sent_at_ = now;
-    votes_.set_all(client_->shared, vote::pending, {}, {});
-    return machine_->begin_round(client_->nodes.time_to_vote(machine_->ttl()), now);
-}
-
-bool acquire_try::draw_fence(time_point now) {
+bool acquire_operation::draw_fence(time_point now) {
     if (!kind_->is_fenced) return true;
-    fence_ = client_->tracker.propose(machine_->seen_fence(), now);
+    fence_ = client().tracker.propose(machine_.seen_fence(), now);
     if (fence_) {
         draw_ticket(now);
         return true;
     }
-    if (client_->tracker.known().clocks().is_in_doubt()) {
+    if (client().tracker.known().clocks().is_in_doubt()) {
         set_all(vote::refused, errc::clock_skew,
                 "the nodes' clocks are too far apart to tell which are right");
-    } else if (!client_->tracker.known().clocks().follows_quorum()) {
+    } else if (!client().tracker.known().clocks().follows_quorum()) {
         set_all(vote::refused, errc::no_quorum,
                 "too few nodes answer to tell above which time fences are to be drawn");
     } else {
@@ -232,65 +200,34 @@ bool acquire_try::draw_fence(time_point now) {
     return false;
 }
 
-void acquire_try::draw_ticket(time_point now) {
-    machine_->draw_ticket(client_->tracker.known().clocks().shared_us(now));
-    if (machine_->ticket() == 0 || !waiter_id_.empty()) return;
-    waiter_id_ = client_->remote.next_id(kind_->is_shared, request_->options().permits);
+void acquire_operation::draw_ticket(time_point now) {
+    machine_.draw_ticket(client().tracker.known().clocks().shared_us(now));
+    if (machine_.ticket() == 0 || !waiter_id_.empty()) return;
+    waiter_id_ = client().remote.next_id(kind_->is_shared, request_.options().permits);
 }
 
-wire::queue_entry acquire_try::entry(bool is_entered) const noexcept {
-    const bool lives = is_entered && machine_->may_be_entered();
-    return {waiter_id_, machine_->ticket(),
-            lives ? client_->remote.entry_life() : duration::zero()};
+wire::queue_entry acquire_operation::entry(bool is_entered) const noexcept {
+    const bool lives = is_entered && machine_.may_be_entered();
+    return {waiter_id_, machine_.ticket(),
+            lives ? client().remote.entry_life() : duration::zero()};
 }
 
-void acquire_try::write(wire::request& out, bool is_entered, const footprint& left) const {
+void acquire_operation::write(wire::request& out, bool is_entered, const footprint& left) const {
     const wire::queue_entry at = entry(is_entered);
-    wire::lease_request lease = left.request(machine_->kept_for());
-    lease.revision = request_->limit().revision;
+    wire::lease_request lease = left.request(machine_.kept_for());
+    lease.revision = request_.limit().revision;
     // What is left of a lease may be a reader's meanwhile.
     wire::write_acquire(*left.kind, out, lease, fence_ ? &*fence_ : nullptr,
                         waiter_id_.empty() ? nullptr : &at);
-    out.keeps_for = machine_->kept_for();
+    out.keeps_for = machine_.kept_for();
 }
 
-node_sessions::fan_out acquire_try::send(call& what, node_mask nodes, bool is_entered,
-                                         time_point now) {
-    if (nodes.empty()) return {};
-    wire::request& wire = client_->nodes.blank();
-    write(wire, is_entered, left_);
-    auto result = client_->nodes.send(what, machine_->round(), wire, now, nodes);
-    machine_->sent(result.sent, fence(), is_entered);
-    return result;
-}
-
-wire::wait_request acquire_try::query(std::size_t key) const {
+wire::wait_request acquire_operation::request(std::size_t key) const {
     std::string_view name;  // none once a grant has moved them to the lease
     if (key == 0) name = left_.key;
     const auto& others = left_.also->others;
     if (key > 0 && key <= others.size()) name = others[key - 1];
     return {left_.slot.of > 0 ? wire::without_slot(name) : name, entry(true), left_.slot.of};
-}
-
-footprint acquire_try::remains(const core::acquisition::remains& what) const {
-    footprint out = left_;
-    static_cast<core::traces&>(out) = what.left;
-    if (!waiter_id_.empty()) out.also.edit().place = {waiter_id_, machine_->ticket(), what.entered};
-    return out;
-}
-
-granted_lease acquire_try::take(owner_claims::claim claim, time_point now) {
-    const std::chrono::milliseconds min_hold = request_->options().min_hold;
-    const auto slots = machine_->all_slots();
-    wire::lease_proof proof{left_.value, left_.slot, kind_->is_shared, min_hold,
-                            {slots.begin(), slots.end()}};
-    static_cast<core::traces&>(left_) = machine_->left();
-    if (const node_mask entered = machine_->still_entered(); !entered.empty()) {
-        left_.also.edit().place = {waiter_id_, machine_->ticket(), entered};
-    }
-    left_.keep_until = now + longest_stay(client_->shared.options(), min_hold);
-    return {owner_,           fence(), std::move(proof), std::move(left_), machine_->lease(now),
-            std::move(claim)};
 }
 
 // Why nothing may be sent; empty when all is well.
@@ -303,7 +240,7 @@ std::string acquire_operation::check() {
 
 void acquire_operation::start(time_point now) {
     begun_ = now;
-    try_.start(client());
+    kind_ = &request_.kind(client().shared);
     ids_ = client().shared.fresh_ids(request_.options().parent);
     if (const auto why = check(); !why.empty()) return end(errc::invalid_argument, now, why);
     machine_.begin(client().shared.options(), client().shared.lists(), request_.options(), keys(),
@@ -338,11 +275,10 @@ void acquire_operation::carry_out(action what, time_point now) {
         case rest_in_turn: return client().local.rests(*this, false);
         case arm: return this->arm();
         case await_wake_up:
-            return client().remote.put_to_sleep(*this, machine_.entered_now(), try_.sent_at(),
-                                                now);
-        case draw_ticket: return try_.draw_ticket(now);
+            return client().remote.put_to_sleep(*this, machine_.entered_now(), sent_at_, now);
+        case draw_ticket: return this->draw_ticket(now);
         case judge: return refused(machine_.reason(), now);
-        case recall_votes: return try_.recall();
+        case recall_votes: return votes_.recall();
         case grant: return take(now);
         case refuse: return end(machine_.reason(), now);
         case stand_aside: return this->stand_aside(now);
@@ -384,32 +320,57 @@ void acquire_operation::join() {
 }
 
 void acquire_operation::turn_away(time_point now) {
-    try_.set_all(vote::unreachable, errc::backlog,
-                  "this client asks the nodes for too much else");
+    set_all(vote::unreachable, errc::backlog, "this client asks the nodes for too much else");
     end(errc::no_quorum, now);
 }
 
 void acquire_operation::stand_aside(time_point now) {
-    try_.set_all(vote::queued, {},
-                  client().local.is_any_taken(request_.resources())
-                      ? "this client holds it"
-                      : "others of this client wait before us");
+    set_all(vote::queued, {},
+            client().local.is_any_taken(request_.resources())
+                ? "this client holds it"
+                : "others of this client wait before us");
     end(errc::contended, now);
 }
 
 void acquire_operation::begin_try(time_point now) {
     assert(!granted_ && (is_queued() || !machine_.waits()));
     client().remote.wake(*this);
-    steps_ = client().tracker.known().list_steps();
-    try_.begin(now);
+    const core::node_knowledge& known = client().tracker.known();
+    steps_ = known.list_steps();
+    machine_.begin_try(known.votes().longest_lease(), known.breaks().so_far(), now);
+    votes_.next_try();
+    const owner_id& given = request_.options().owner;
+    owner_ = given.is_zero() ? client().shared.fresh_owner() : given;
+    const slot_number slot = machine_.draw_slot(client().local.freed_slot(request_.shown()),
+                                                 [&] { return client().shared.random_word(); });
+    const std::string& prefix = client().shared.options().key_prefix;
+    left_ = {};
+    left_.kind = kind_;
+    left_.key = wire::lock_key(prefix, request_.resources().front(), slot);
+    // Another one: a release of an earlier try that is still on its way must not delete this key.
+    left_.value = fresh_value();
+    if (request_.resources().size() > 1) {
+        left_.also.edit().others = wire::other_keys(prefix, request_.resources());
+    }
+    left_.slot = slot;
+    left_.slot.period_ms = static_cast<std::uint32_t>(request_.limit().period.count());
+    if (const auto all = machine_.all_slots(); !all.empty()) {
+        left_.also.edit().others =
+            wire::slot_keys(prefix, request_.shown(), all.subspan(1), slot.of);
+    }
+    fence_.reset();
     if (machine_.tries() > 1) client().shared.counts().retries.add();
     send_round(now);
     if (machine_.is_trying() && machine_.is_timed()) arm();
 }
 
 void acquire_operation::send_round(time_point now) {
-    const std::uint32_t round = try_.begin_round(now);
-    if (!try_.draw_fence(now)) return refused(errc::no_quorum, now);
+    assert(machine_.is_trying() && left_.kind != nullptr);
+    sent_at_ = now;
+    set_all(vote::pending, {}, {});
+    const std::uint32_t round =
+        machine_.begin_round(client().nodes.time_to_vote(machine_.ttl()), now);
+    if (!draw_fence(now)) return refused(errc::no_quorum, now);
     const node_mask ask = client().tracker.askable();
     for (const std::size_t i : client().nodes.all() - ask) {
         if (const auto o = client().tracker.object(i, now, now)) on_failure(i, round, o->why, now);
@@ -428,14 +389,17 @@ void acquire_operation::send_round(time_point now) {
 
 void acquire_operation::send_to(node_mask nodes, bool is_entered, std::uint32_t round,
                                 time_point now) {
-    if (!machine_.is_open(round)) return;
-    const auto result = try_.send(*this, nodes, is_entered, now);
+    if (nodes.empty() || !machine_.is_open(round)) return;
+    wire::request& wire = client().nodes.blank();
+    write(wire, is_entered, left_);
+    const auto result = client().nodes.send(*this, round, wire, now, nodes);
+    machine_.sent(result.sent, fence(), is_entered);
     for (const auto& [node, why] : result.failures) on_failure(node, round, why, now);
 }
 
 void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                                  time_point now) {
-    const time_point sent = try_.sent_at();
+    const time_point sent = sent_at_;
     if (!machine_.is_open(round)) {
         // A late grant is released with the lease, or was already. The node is not greeted again
         // for it: two clients whose cluster times differ would have each other do so with every
@@ -446,7 +410,7 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
         return;
     }
     const judgement j = client().tracker.judge(node, sent, wire::read_signs(reply), now);
-    auto answer = wire::read_acquire(try_.kind(), reply);
+    auto answer = wire::read_acquire(*kind_, reply);
     answer.which = std::min(answer.which, keys() - 1);  // a node may say anything
     // However the votes fall, and whichever nodes are still silent: the nodes keep up with the
     // requests.
@@ -463,15 +427,15 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
 
 // The round is over, and the waiter asleep: it still learns from the answer.
 void acquire_operation::learn_after(std::size_t node, const resp::reply& reply, time_point now) {
-    if (const auto o = client().tracker.object(node, try_.sent_at(), now)) {
+    if (const auto o = client().tracker.object(node, sent_at_, now)) {
         return answered(node, {.free_at = now + o->left, .has_vote = false}, now);
     }
-    answered(node, outlook_of(wire::read_acquire(try_.kind(), reply), now), now);
+    answered(node, outlook_of(wire::read_acquire(*kind_, reply), now), now);
 }
 
 // A node that the quorum did not need.
 void acquire_operation::granted_too(std::size_t node, const resp::reply& reply) {
-    const auto answer = wire::read_acquire(try_.kind(), reply);
+    const auto answer = wire::read_acquire(*kind_, reply);
     if (answer.answer != vote::granted || !granted_->is_held()) return;
     granted_->held_as->keys().note_holder(node);
     if (machine_.still_entered().contains(node) && machine_.tries() <= 1)
@@ -485,15 +449,17 @@ void acquire_operation::on_failure(std::size_t node, std::uint32_t round, const 
 
 bool acquire_operation::write_again(std::size_t node, std::uint32_t, wire::request& out,
                                     time_point) const {
-    if (try_.kind().is_plain_set) return false;  // SET calls no script
+    if (kind_->is_plain_set) return false;  // SET calls no script
     const bool is_held = granted_ && granted_->is_held();
-    try_.write(out, machine_.entered().contains(node),
-                is_held ? granted_->held_as->left() : try_.left());
+    write(out, machine_.entered().contains(node), is_held ? granted_->held_as->left() : left_);
     return true;
 }
 
 void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answer, time_point now) {
-    try_.note(node, answer, now);
+    votes_.note(node, answer,
+                {request_.resources(), request_.options().slots, fence(), sent_at_,
+                 client().tracker.known().fence_time_us(now)},
+                now);
     of_limit_.answered(node, answer.answer, {answer.period, answer.revision, answer.slots});
     const auto next = machine_.cast(node, answer.answer, outlook_of(answer, now),
                                     {answer.free_slots, answer.slots}, now);
@@ -540,9 +506,14 @@ void acquire_operation::ask_again(time_point now) {
 }
 
 void acquire_operation::give_back(bool leaves, time_point now) {
-    if (const auto what = machine_.give_back(leaves)) {
-        client().host.release_in_background(try_.remains(*what), !leaves, now);
+    const auto what = machine_.give_back(leaves);
+    if (!what) return;
+    footprint remains = left_;
+    static_cast<core::traces&>(remains) = what->left;
+    if (!waiter_id_.empty()) {
+        remains.also.edit().place = {waiter_id_, machine_.ticket(), what->entered};
     }
+    client().host.release_in_background(std::move(remains), !leaves, now);
 }
 
 void acquire_operation::on_wake(std::size_t node, std::string_view resource,
@@ -562,9 +533,19 @@ void acquire_operation::cancel(error_code why, time_point now) {
 void acquire_operation::take(time_point now) {
     assert(!granted_ && machine_.state() == core::acquisition::phase::judged);
     client().shared.counts().wait.add(now - begun_);
-    auto what = try_.take(std::move(claim_), now);
-    granted_ = keep_lease(client(), request_.finish(try_.take_votes(), begun_, ids_, {}),
-                          std::move(what), now);
+    const std::chrono::milliseconds min_hold = request_.options().min_hold;
+    const auto slots = machine_.all_slots();
+    wire::lease_proof proof{left_.value, left_.slot, kind_->is_shared, min_hold,
+                            {slots.begin(), slots.end()}};
+    static_cast<core::traces&>(left_) = machine_.left();
+    if (const node_mask entered = machine_.still_entered(); !entered.empty()) {
+        left_.also.edit().place = {waiter_id_, machine_.ticket(), entered};
+    }
+    left_.keep_until = now + longest_stay(client().shared.options(), min_hold);
+    granted_ = keep_lease(client(), request_.finish(votes_.take(), begun_, ids_, {}),
+                          {owner_, fence(), std::move(proof), std::move(left_),
+                           machine_.lease(now), std::move(claim_)},
+                          now);
     end({}, now);
 }
 
@@ -575,7 +556,7 @@ void acquire_operation::end(error_code outcome, time_point now, std::string_view
     claim_.reset();
     if (std::exchange(is_counted_, false)) client().shared.counts().ended_waits.add();
     if (outcome == errc::no_quorum && machine_.tries() > 0)
-        client().admission.unanswered(*this, try_.sent_at(), now);
+        client().admission.unanswered(*this, sent_at_, now);
     else
         client().admission.withdraw(*this);
     client().remote.wake(*this);
@@ -585,7 +566,7 @@ void acquire_operation::end(error_code outcome, time_point now, std::string_view
         client().local.leave(*this);
     auto state = granted_;
     if (!state) {
-        state = refuse_lease(client(), request_.finish(try_.take_votes(), begun_, ids_, detail),
+        state = refuse_lease(client(), request_.finish(votes_.take(), begun_, ids_, detail),
                              outcome, now);
     }
     leave();

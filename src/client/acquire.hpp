@@ -126,75 +126,6 @@ private:
     cast_votes before_;
 };
 
-/// One object for all tries of an acquire, which follow each other.
-class acquire_try {
-public:
-    /// Both outlive it.
-    acquire_try(const acquire_request& request, core::acquisition& machine) noexcept
-        : request_(&request), machine_(&machine) {}
-
-    /// Called once, before everything but `take_votes`.
-    void start(client_parts& client) noexcept {
-        client_ = &client;
-        kind_ = &request_->kind(client.shared);
-    }
-    /// With a new value, so that a release of an earlier try that is still on its way can't delete
-    /// the key of this one.
-    void begin(time_point now);
-    /// Returns the round's number. No node has voted in it.
-    std::uint32_t begin_round(time_point now);
-    /// Of the round. False, and all votes say why, where none can be drawn.
-    bool draw_fence(time_point now);
-    void draw_ticket(time_point now);
-    /// The request to acquire what `left` names. It stands at its ticket also on nodes where it is
-    /// not entered: otherwise two waiters might be first on some nodes each.
-    void write(wire::request& out, bool is_entered, const footprint& left) const;
-    /// To these nodes. The failures are for the caller to count.
-    node_sessions::fan_out send(call& what, node_mask nodes, bool is_entered, time_point now);
-    /// A node answered, or failed.
-    void note(std::size_t node, const wire::acquire_answer& answer, time_point now) {
-        votes_.note(node, answer, question(now), now);
-    }
-    /// It got no vote, for this reason.
-    void set_all(vote answer, error_code why, std::string_view detail) {
-        votes_.set_all(client_->shared, answer, why, detail);
-    }
-    /// The votes of the try before, of the nodes that have not answered this one.
-    void recall() { votes_.recall(); }
-
-    const wire::lock_kind& kind() const noexcept { return *kind_; }
-    const footprint& left() const noexcept { return left_; }
-    time_point sent_at() const noexcept { return sent_at_; }
-    const cast_votes& votes() const noexcept { return votes_.all(); }
-    cast_votes take_votes() noexcept { return votes_.take(); }
-    /// What a sleeping waiter asks about that key.
-    wire::wait_request query(std::size_t key) const;
-    /// What is to be released of it.
-    footprint remains(const core::acquisition::remains& what) const;
-    /// It was granted: the lease takes over what it left on the nodes.
-    granted_lease take(owner_claims::claim claim, time_point now);
-
-private:
-    recycled_string fresh_value() const;
-    wire::queue_entry entry(bool is_entered) const noexcept;
-    std::uint64_t fence() const noexcept { return fence_ ? fence_->fence : 0; }
-    try_votes::question question(time_point now) const noexcept {
-        return {request_->resources(), request_->options().slots, fence(), sent_at_,
-                client_->tracker.known().fence_time_us(now)};
-    }
-
-    client_parts* client_ = nullptr;
-    const acquire_request* request_;
-    core::acquisition* machine_;
-    const wire::lock_kind* kind_ = nullptr;
-    owner_id owner_;
-    std::string waiter_id_;  // in the queues of the nodes
-    footprint left_;         // but for the traces, which the machine has
-    std::optional<wire::fence_terms> fence_;  // of the present round
-    time_point sent_at_{};                    // the same
-    try_votes votes_;
-};
-
 class acquire_operation : public remote_waiter, private timer, private core::applicant {
 public:
     acquire_operation(std::string resource, const acquire_options& options, limit_terms of = {})
@@ -212,7 +143,7 @@ public:
     void on_wake(std::size_t node, std::string_view resource, std::optional<std::uint16_t> slot,
                  time_point now) final;
     std::size_t keys() const noexcept final { return request_.keys(); }
-    wire::wait_request request(std::size_t key) const final { return try_.query(key); }
+    wire::wait_request request(std::size_t key) const final;
     void entered(node_mask nodes) final { machine_.entered(nodes); }
     void queried(node_mask nodes) final { machine_.queried(nodes); }
     void answered(std::size_t node, const core::outlook& what, time_point now) final {
@@ -246,6 +177,22 @@ private:
     void carry_out(action what, time_point now);
 
     std::string check();
+
+    // Of a try: they follow each other.
+    recycled_string fresh_value() const;
+    /// Of the round. False, and all votes say why, where none can be drawn.
+    bool draw_fence(time_point now);
+    void draw_ticket(time_point now);
+    std::uint64_t fence() const noexcept { return fence_ ? fence_->fence : 0; }
+    wire::queue_entry entry(bool is_entered) const noexcept;
+    /// The request to acquire what `left` names. It stands at its ticket also on nodes where it is
+    /// not entered: otherwise two waiters might be first on some nodes each.
+    void write(wire::request& out, bool is_entered, const footprint& left) const;
+    /// See `try_votes`.
+    void set_all(vote answer, error_code why, std::string_view detail) {
+        votes_.set_all(client().shared, answer, why, detail);
+    }
+
     void apply(time_point now);
     void join();
     void stand_aside(time_point now);
@@ -267,7 +214,13 @@ private:
 
     acquire_request request_;
     core::acquisition machine_;
-    acquire_try try_{request_, machine_};
+    const wire::lock_kind* kind_ = nullptr;  // null before `start`
+    owner_id owner_;                         // of the present try
+    std::string waiter_id_;                  // in the queues of the nodes
+    footprint left_;                         // but for the traces, which the machine has
+    std::optional<wire::fence_terms> fence_;  // of the present round
+    time_point sent_at_{};                    // the same
+    try_votes votes_;
     time_point begun_{};
     owner_claims::claim claim_;  // on the owner that the caller gave; passes to the lease
     std::shared_ptr<lease_state> granted_;
