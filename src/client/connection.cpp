@@ -92,7 +92,7 @@ std::string connection::tell_of_bytes(std::string_view first) const {
 void connection::on_down(error_code why, time_point now) {
     const bool is_hung_up = link_.state() == phase::greeting && is_broken_connection(why);
     const auto* detail = "";
-    if (is_hung_up && !has_tls()) {
+    if (is_hung_up && !options_->nodes[index_].tls) {
         detail = "the server hung up before it answered: if it expects TLS, use rediss://; if it "
                  "is a proxy that refuses commands, name the servers behind it";
     }
@@ -100,10 +100,6 @@ void connection::on_down(error_code why, time_point now) {
         detail = "this program has no descriptor left: raise ulimit -n";
     }
     give_up({vote::unreachable, why, detail}, false, now);
-}
-
-bool connection::has_tls() const noexcept {
-    return options_->nodes[index_ % options_->nodes.size()].tls.has_value();
 }
 
 void connection::greeted(time_point now) noexcept {
@@ -373,11 +369,6 @@ handshake::outcome handshake::on_reply(const resp::reply& reply) {
     return wants_more ? outcome::ask_more : outcome::done;
 }
 
-// The scripts were flushed since the node was queried for them: the record is read with the text.
-bool handshake::is_flushed(const resp::reply& reply) {
-    return reply.is_error("NOSCRIPT") && scripts_.lost();
-}
-
 // `found`: what SCRIPT EXISTS answers. After an error nothing is known to be there.
 void handshake::note_missing(const resp::reply& found) {
     for (std::size_t i = 0; i < resp::all_scripts().size(); ++i) {
@@ -414,7 +405,8 @@ handshake::outcome handshake::on_error(step at, const resp::reply& reply) {
                         "SCRIPT LOAD: " + cause.detail);
         case step::delifeq: break;
         case step::record:
-            if (is_flushed(reply)) return outcome::ask_more;
+            // Flushed since the node was queried for its scripts: it is read with the text.
+            if (reply.is_error("NOSCRIPT") && scripts_.lost()) return outcome::ask_more;
             if (!is_guarded(*client_)) break;
             return fail_of_record(cause);
     }

@@ -139,7 +139,6 @@ private:
 
     void open(time_point now);
     void hang_up();
-    bool has_tls() const noexcept;
     void end_asking(time_point now) noexcept;
     wire::failure tell_of_silence(time_point now) const;
     std::string tell_of_bytes(std::string_view first) const;
@@ -270,7 +269,6 @@ private:
     bool wants_delifeq() const noexcept { return !client_->fencing && is_of_valkey_9_; }
     bool is_durable_by_word() const noexcept { return may_be_durable_ && node_->durable == true; }
     void note_missing(const resp::reply& found);
-    bool is_flushed(const resp::reply& reply);
     outcome fail(wire::failure why);
     outcome fail(error_code error, std::string detail);
     outcome fail_of_record(const wire::failure& why, bool is_of_later_version = false);

@@ -554,12 +554,6 @@ node_finding about_unknown_fsync(const probed& facts, std::chrono::milliseconds 
                           : "let clients run CONFIG GET appendfsync"));
 }
 
-node_finding about_durable_by_word() {
-    return finding_of(durable_by_word,
-                      "the configuration says that it is durable, and appendfsync can't be read: "
-                      "if it is not, a restart may let a second holder in, and nothing detects it");
-}
-
 // The part of a key between the first "{" and the next "}" decides on its slot, if it is not empty.
 bool has_hash_tag(std::string_view prefix) {
     const auto open = prefix.find('{');
@@ -603,8 +597,13 @@ std::vector<node_finding> diagnose(const node_report& of, const probed& facts,
                           "only as long as all nodes answer"));
     }
     if (is_guarded(client) && facts.settings.fsync.empty()) {
-        found.push_back(facts.is_durable_by_word ? about_durable_by_word()
-                                                 : about_unknown_fsync(facts, client.ttl_max));
+        found.push_back(
+            facts.is_durable_by_word
+                ? finding_of(durable_by_word,
+                             "the configuration says that it is durable, and appendfsync can't be "
+                             "read: if it is not, a restart may let a second holder in, and "
+                             "nothing detects it")
+                : about_unknown_fsync(facts, client.ttl_max));
     }
     if (of.replicas > 0) {
         found.push_back(finding_of(

@@ -350,16 +350,14 @@ void runs_operation::read(std::size_t node, std::uint32_t, const resp::reply& re
         return;
     }
     answered_.insert(node);
-    for (run_record& run : *runs) note(std::move(run));
-}
-
-// A node that was down when a run ended knows of its start alone.
-void runs_operation::note(run_record run) {
-    const auto known = std::ranges::find(result_, run.id, &run_record::id);
-    if (known == result_.end()) {
-        result_.push_back(std::move(run));
-    } else if (run.end && !known->end) {
-        *known = std::move(run);
+    for (run_record& run : *runs) {
+        const auto known = std::ranges::find(result_, run.id, &run_record::id);
+        if (known == result_.end()) {
+            result_.push_back(std::move(run));
+        } else if (run.end && !known->end) {
+            // A node that was down when a run ended knows of its start alone.
+            *known = std::move(run);
+        }
     }
 }
 

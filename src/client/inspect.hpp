@@ -134,7 +134,6 @@ private:
     void read(std::size_t node, std::uint32_t question, const resp::reply& reply,
               time_point now) final;
     void failed(std::size_t, std::uint32_t, const wire::failure&, time_point) final {}
-    void note(run_record run);
 
     std::string resource_;
     std::optional<run_record> noted_;

@@ -404,16 +404,12 @@ node_mask node_tracker::askable() const noexcept {
     });
 }
 
-wire::fence_terms node_tracker::terms(std::uint64_t fence) const noexcept {
-    return {fence, shared_->options().key_prefix};
-}
-
 std::optional<wire::fence_terms> node_tracker::propose(std::uint64_t seen, time_point now,
                                                        std::uint64_t raised) {
     const auto fence = knowledge_.propose(seen, now, raised);
     if (knowledge_.has_orders()) carry_out(now);  // before what carries the fence
     if (!fence) return std::nullopt;
-    return terms(*fence);
+    return wire::fence_terms{*fence, shared_->options().key_prefix};
 }
 
 }  // namespace redlock::detail

@@ -97,8 +97,6 @@ public:
     bool believes(std::uint64_t fence, time_point now) const noexcept {
         return fence <= knowledge_.highest_plausible_fence(now);
     }
-    /// What a request says of that fence.
-    wire::fence_terms terms(std::uint64_t fence) const noexcept;
 
 private:
     class query;

@@ -40,11 +40,12 @@ void release_round::write(wire::request& out, std::size_t node, bool is_again,
                                  now);
     const wire::queue_entry entry{place.id, place.ticket,
                                   waits_on_ ? client().remote.entry_life() : duration::zero()};
-    const wire::fence_terms raise = client().tracker.terms(left_.highest_fence);
+    const std::string& prefix = client().shared.options().key_prefix;
+    const wire::fence_terms raise{left_.highest_fence, prefix};
     wire::write_release(*left_.kind, out,
                         {.key = left_.key,
                          .value = left_.value,
-                         .key_prefix = client().shared.options().key_prefix,
+                         .key_prefix = prefix,
                          .entry = message.names_waiter ? &entry : nullptr,
                          .raise = message.raises_fence ? &raise : nullptr,
                          .slot = left_.slot,

@@ -88,12 +88,12 @@ private:
     entry_ptr what_;
 };
 
-void watches::add(watcher& one, time_point now) {
+void watches::add(watch_operation& one, time_point now) {
     assert(!is_closed_ && !one.watching_.is_linked());
-    entry_ptr& at = all_[one.resource()];
+    entry_ptr& at = all_[one.resource_];
     if (!at) {
         at = std::make_shared<entry>();
-        at->resource = one.resource();
+        at->resource = one.resource_;
         at->key = client_->shared.options().key_prefix + at->resource;
         if (all_.size() == 1) arm(now);
         fresh_.push_back(at);
@@ -103,10 +103,10 @@ void watches::add(watcher& one, time_point now) {
     note(*at);
 }
 
-void watches::remove(watcher& one) noexcept {
+void watches::remove(watch_operation& one) noexcept {
     if (!one.watching_.is_linked()) return;
     one.watching_.unlink();
-    const auto at = all_.find(one.resource());
+    const auto at = all_.find(one.resource_);
     if (at != all_.end()) drop_if_idle(*at->second);
 }
 
@@ -216,7 +216,7 @@ void watches::inspected(entry& what, bool is_conclusive, const resource_state& s
     watchers open;
     if (is_conclusive) open.swap(what.known);
     while (!open.empty()) {
-        watcher& one = open.front();
+        watch_operation& one = open.front();
         open.pop_front();
         what.known.push_back(one);
         one.showed(state);

@@ -27,15 +27,27 @@
 
 namespace redlock::detail {
 
-/// An operation that watches a resource.
-class watcher : public quiet_operation {
+/// What is sent `watches` sends, for all of them.
+class watch_operation : public quiet_operation {
 public:
-    virtual const std::string& resource() const noexcept = 0;
-    /// What enough nodes agree on, by an inspection that began after `watches::add`.
-    virtual void showed(const resource_state& state) = 0;
+    watch_operation(std::string resource, resource_state last)
+        : resource_(std::move(resource)), last_(std::move(last)) {}
+    void start(time_point now) final;
+    void on_settled(time_point now) final;
+    void cancel(error_code why, time_point) final { end(why, {}); }
+
+protected:
+    /// Called exactly once.
+    virtual void complete(error_code outcome, resource_state state) = 0;
 
 private:
     friend class watches;
+    /// What enough nodes agree on, by an inspection that began after `watches::add`.
+    void showed(const resource_state& state);
+    void end(error_code outcome, resource_state state);
+
+    std::string resource_;
+    resource_state last_;
     list_hook watching_;
 };
 
@@ -50,9 +62,9 @@ public:
     watches(const watches&) = delete;
     watches& operator=(const watches&) = delete;
 
-    void add(watcher& one, time_point now);
+    void add(watch_operation& one, time_point now);
     /// Does nothing if it is not listed.
-    void remove(watcher& one) noexcept;
+    void remove(watch_operation& one) noexcept;
     /// The client itself has just taken the resource or given it back, or was woken for it: it is
     /// inspected in this turn if it is watched.
     void changed(std::string_view resource) noexcept;
@@ -63,7 +75,8 @@ public:
 
 private:
     using watchers = boost::intrusive::list<
-        watcher, boost::intrusive::member_hook<watcher, list_hook, &watcher::watching_>,
+        watch_operation,
+        boost::intrusive::member_hook<watch_operation, list_hook, &watch_operation::watching_>,
         boost::intrusive::constant_time_size<false>>;
     /// A resource, and those that watch it.
     struct entry : std::enable_shared_from_this<entry> {
@@ -105,28 +118,6 @@ private:
     std::size_t inspections_ = 0;   // under way: at most `most_at_once`
     bool is_closed_ = false;
     alarm<watches> tick_{*this, &watches::on_tick};
-};
-
-/// What is sent `watches` sends, for all of them.
-class watch_operation : public watcher {
-public:
-    watch_operation(std::string resource, resource_state last)
-        : resource_(std::move(resource)), last_(std::move(last)) {}
-    void start(time_point now) final;
-    void on_settled(time_point now) final;
-    void cancel(error_code why, time_point) final { end(why, {}); }
-
-protected:
-    /// Called exactly once.
-    virtual void complete(error_code outcome, resource_state state) = 0;
-
-private:
-    const std::string& resource() const noexcept final { return resource_; }
-    void showed(const resource_state& state) final;
-    void end(error_code outcome, resource_state state);
-
-    std::string resource_;
-    resource_state last_;
 };
 
 }  // namespace redlock::detail

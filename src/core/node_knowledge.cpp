@@ -44,11 +44,6 @@ void node_knowledge::take_role(record_role role, time_point now) {
     decide(now);
 }
 
-void node_knowledge::set_link(std::size_t node, const link_facts& link) {
-    assert(node < nodes_.size());
-    watch_.set_link(node, link);
-}
-
 void node_knowledge::order(task what, std::size_t node) {
     orders_.push_back({.what = what, .node = node});
 }

@@ -113,7 +113,10 @@ public:
     /// No orders are given from now on but for what commands on their way go by.
     void close() noexcept { is_closed_ = true; }
     bool is_closed() const noexcept { return is_closed_; }
-    void set_link(std::size_t node, const link_facts& link);
+    void set_link(std::size_t node, const link_facts& link) {
+        assert(node < nodes_.size());
+        watch_.set_link(node, link);
+    }
 
     struct handshake {
         server_facts server;
