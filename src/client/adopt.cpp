@@ -212,12 +212,6 @@ void adopt_operation::take(time_point now) {
     end({}, adopted_, now);
 }
 
-void adopt_operation::shorten(duration gap) {
-    if (count_) count_->shorten(gap);
-}
-
-void adopt_operation::cancel(error_code why, time_point now) { end(why, nullptr, now); }
-
 void adopt_operation::end(error_code outcome, std::shared_ptr<lease_state> state, time_point now,
                           std::string_view detail) {
     if (!leave()) return;

@@ -33,8 +33,10 @@ public:
         : token_(std::move(token)), options_(options) {}
     void start(time_point now) final;
     void on_settled(time_point now) final;
-    void cancel(error_code why, time_point now) final;
-    void shorten(duration gap) final;
+    void cancel(error_code why, time_point now) final { end(why, nullptr, now); }
+    void shorten(duration gap) final {
+        if (count_) count_->shorten(gap);
+    }
 
 protected:
     virtual void complete(error_code outcome, std::shared_ptr<lease_state> state) = 0;

@@ -195,10 +195,6 @@ void extension_round::cancel(error_code why, time_point now) {
     for (part& p : parts_) end(p, why, now);
 }
 
-void extension_round::shorten(duration gap) {
-    machine_.shorten(gap);
-}
-
 void extension_round::end(part& p, error_code outcome, time_point now) {
     if (!machine_.end(p.index)) return;
     p.part::dependent::part();

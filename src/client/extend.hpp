@@ -33,7 +33,7 @@ namespace redlock::detail {
 class extension_round : public operation {
 public:
     void cancel(error_code why, time_point now) final;
-    void shorten(duration gap) final;
+    void shorten(duration gap) final { machine_.shorten(gap); }
 
 protected:
     /// Before `send`. `sets_ttl`: later renewals use `ttl`, too.

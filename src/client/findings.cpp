@@ -151,7 +151,7 @@ objection node_reports::object(std::size_t node, time_point now) const {
     } else if (const node_mask others = known_->lists().waits_for(node); !others.empty()) {
         o.why.error = errc::no_quorum;
         o.why.detail = tell_of_missing(others);
-    } else if (lacks_joint_program(node)) {
+    } else if (known_->lists().waits_for_joint_program(node)) {
         o.why.error = errc::no_quorum;
         o.why.detail = "it lost its record, and another node is closed for a new list: only a "
                        "program with the joint list gives it one; run redlock commit with that "
@@ -184,15 +184,6 @@ bool node_reports::lacks_quorum(std::size_t node, time_point now) const {
     const core::record_facts& record = known_->votes().record_of(node);
     return !record.is_void && !known_->votes().is_compared(node) &&
            !known_->clocks().cluster_us(now);
-}
-
-bool node_reports::lacks_joint_program(std::size_t node) const {
-    using enum core::membership::standing;
-    bool is_any_closed = false;
-    for (std::size_t i = 0; i < shared_->size(); ++i) {
-        is_any_closed = is_any_closed || known_->lists().of(i) == closed;
-    }
-    return is_any_closed && known_->lists().of(node) == empty && !known_->lists().made(node);
 }
 
 // Of a node that lost its record while the list changes.

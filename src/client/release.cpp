@@ -102,8 +102,6 @@ void release_round::on_paid(time_point now) {
     client().host.release_in_background(std::move(again), false, now);
 }
 
-void release_round::cancel(error_code why, time_point) { end(why); }
-
 void release_round::end(error_code outcome) {
     if (leave()) complete(outcome);
 }
@@ -159,8 +157,6 @@ void lost_operation::on_lease_over(std::optional<loss> lost, error_code why, tim
     assert(!is_over() && (lost || why));
     lost ? end({}, *lost) : end(why, {});
 }
-
-void lost_operation::cancel(error_code why, time_point) { end(why, {}); }
 
 void lost_operation::end(error_code outcome, loss why) {
     if (!leave()) return;

@@ -27,7 +27,7 @@ namespace redlock::detail {
 class release_round : public operation {
 public:
     /// The round goes on in the background; only the completion is called off.
-    void cancel(error_code why, time_point now) final;
+    void cancel(error_code why, time_point) final { end(why); }
 
 protected:
     /// A waiter leaves the nodes' queues, or, with `waits_on`, stays in them and is not woken by
@@ -111,7 +111,7 @@ class lost_operation : public quiet_operation, private dependent {
 public:
     explicit lost_operation(std::shared_ptr<lease_state> state) : state_(std::move(state)) {}
     void start(time_point now) final;
-    void cancel(error_code why, time_point now) final;
+    void cancel(error_code why, time_point) final { end(why, {}); }
 
 protected:
     virtual void complete(error_code outcome, loss why) = 0;

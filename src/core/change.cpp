@@ -311,6 +311,11 @@ node_mask membership::waits_for(std::size_t node) const {
     return away.empty() ? out : away - node_mask::only(node);
 }
 
+bool membership::waits_for_joint_program(std::size_t node) const {
+    return nodes_[node].is == standing::empty && !made(node) &&
+           std::ranges::any_of(nodes_, [](const auto& n) { return n.is == standing::closed; });
+}
+
 node_mask membership::to_read() const {
     node_mask out;
     if (!is_strict()) return out;

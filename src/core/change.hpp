@@ -127,8 +127,6 @@ public:
     /// Whether leases by the list that the node had before may be alive for a quarantine after it
     /// became one of this list, and the client has to wait for that.
     bool waits_for_earlier(std::size_t node) const noexcept;
-    /// The largest number that was met.
-    std::uint64_t number() const noexcept { return met_; }
 
     /// Of nodes that are declared new: larger than all that were met, so that a node that is away
     /// has missed it; 0 where the list was never changed.
@@ -148,6 +146,9 @@ public:
     /// A node that has no record gets one when enough of these answer, or have one themselves. None
     /// where it needs none of them, or will have read enough in a moment.
     node_mask waits_for(std::size_t node) const;
+    /// It has none, and another node is closed for a list that this client does not have: only a
+    /// program with that list can give it one.
+    bool waits_for_joint_program(std::size_t node) const;
 
     /// The node is turned into what another one is.
     struct turn {

@@ -160,17 +160,14 @@ class keep_limit {
 public:
     void set(const record_facts& record, bool is_guarded) noexcept {
         const bool has_limit = record.exists && record.ttl_max > record.ttl_max.zero();
-        limit_ = has_limit && is_guarded ? record.ttl_max : std::chrono::milliseconds::max();
+        limit_ = has_limit && is_guarded ? std::optional(record.ttl_max) : std::nullopt;
     }
-    bool allows(duration keeps_for) const noexcept { return keeps_for <= limit(); }
-    std::chrono::milliseconds ttl_max() const noexcept { return limit_; }
+    bool allows(duration keeps_for) const noexcept { return !limit_ || keeps_for <= *limit_; }
+    /// Where it allows less than all.
+    std::chrono::milliseconds ttl_max() const noexcept { return *limit_; }
 
 private:
-    duration limit() const noexcept {
-        return limit_ == limit_.max() ? duration::max() : duration(limit_);
-    }
-
-    std::chrono::milliseconds limit_ = std::chrono::milliseconds::max();  // or there is none
+    std::optional<std::chrono::milliseconds> limit_;
 };
 
 /// An acquire that is sent before the handshakes are over is refused by nodes that would grant it a

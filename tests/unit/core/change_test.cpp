@@ -88,7 +88,6 @@ TEST_CASE("a program with the joint list takes nodes of each step of its change"
     for (const std::size_t i : {a, b, c, d}) CHECK(m.of(i) == standing::fits);
     CHECK(m.is_after(c));
     CHECK_FALSE(m.is_after(b));
-    CHECK(m.number() == 1);
     SECTION("and turns them into the new list") {
         for (const std::size_t i : {a, b, d}) {
             const auto turn = m.turn_of(i);
