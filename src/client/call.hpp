@@ -103,8 +103,7 @@ public:
 
 protected:
     bool is_over() const noexcept { return is_over_; }
-    /// It ends, and its client forgets it; called before its completion is. False where it had
-    /// ended before.
+    /// It ends, and its client forgets it at the end of the turn. False where it had ended before.
     bool leave() noexcept;
     /// What the operation may use of its client, from `start` on.
     client_parts& client() const noexcept {

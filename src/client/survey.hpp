@@ -67,7 +67,7 @@ struct client_parts {
 
 inline bool operation::leave() noexcept {
     if (std::exchange(is_over_, true)) return false;
-    client_->host.finished(*this);
+    client().host.finished(*this);
     return true;
 }
 

@@ -72,7 +72,7 @@ struct node_signs {
 
 /// Facts go in, with the time among them, and orders come out. It calls nobody. Its driver says how
 /// the connections stand before each fact, takes the orders after it, carries them out in their
-/// sequence, and calls `failed` for each that the node's connection did not take.
+/// sequence, and calls `failed`, as not sent, for each that the node's connection did not take.
 ///
 /// It joins these machines: `membership` tells of which list a node is, `eligibility` decides which
 /// nodes vote, `bootstrap` whether the cluster is new, `clock_watch` which clocks stepped,
