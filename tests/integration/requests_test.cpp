@@ -798,6 +798,58 @@ TEST_CASE("as many requests as a client sends at once fit into one call", "[scri
     CHECK(n.pttl("k62") > 20s);
 }
 
+TEST_CASE("a thousand leases are extended in one call", "[scripts]") {
+    scripted_node n;
+    std::vector<asked> leases;
+    std::string expected;
+    for (int i = 0; i < 1'000; ++i) {
+        const std::string key = "k" + text(i);
+        leases.push_back(to_extend(key, now_us));
+        if (i % 4 == 0) n.take(key, ours, 10s);
+        if (i % 4 == 1) n.take(key, theirs, 10s);
+        if (i % 4 == 3) n.set(key + ":F", text(now_us));
+        const std::vector<std::string> answers{"1", "0", "{1 0}", "{4 " + text(now_us) + "}"};
+        expected += (i == 0 ? "" : " ") + answers[static_cast<std::size_t>(i % 4)];
+    }
+    CHECK(n.request(leases) == "{" + expected + "}");
+    CHECK(n.get("k998") == ours);
+    CHECK(n.get("k998:F") == text(now_us));
+    CHECK(n.pttl("k996") > 20s);
+    CHECK(n.get("k997") == theirs);
+}
+
+TEST_CASE("sixty-four keys are taken at once", "[scripts]") {
+    scripted_node n;
+    const auto all = [](asked what) {
+        for (int i = 0; i < 63; ++i) {
+            const std::string key = "L" + text(i);
+            what.others.push_back({key, fence_of(key), queue_of(key)});
+        }
+        return what;
+    };
+    CHECK(n.request({all(to_acquire("K", now_us))}) == "1");
+    n.request({all(to_acquire("K", now_us + 1, theirs))});
+    CHECK(n.last().items.at(5).text == std::string(8, '\xff'));
+    CHECK(n.request({all(to_release("K"))}) == "1");
+    CHECK(n.command({"DBSIZE"}).number == 1 + 64);  // the record, and the fences
+}
+
+TEST_CASE("as many as a client waits for at once fit into one command", "[scripts]") {
+    scripted_node n;
+    std::vector<std::string> keys;
+    std::vector<std::string> args{"256"};
+    for (int i = 0; i < 256; ++i) keys.push_back("k" + text(i));
+    for (int i = 0; i < 256; ++i) keys.push_back("k" + text(i) + ":Q");
+    for (int i = 0; i < 256; ++i) args.push_back("ann:" + text(i));
+    for (int i = 0; i < 256; ++i) args.push_back(text(i));
+    args.insert(args.end(), 256, "2000");
+    args.insert(args.end(), 256, "0");
+    n.eval(with_held_clock(resp::wait().text), keys, args);
+    REQUIRE(n.last().items.size() == 256);
+    for (const auto& item : n.last().items) CHECK(item.items.at(0).number == 0);
+    for (const auto* q : {"k0:Q", "k255:Q"}) CHECK(n.command({"ZCARD", q}).number == 1);
+}
+
 TEST_CASE("without a right that every call needs, the whole call is refused", "[scripts]") {
     scripted_node n;
     n.set("b", ours);

@@ -1,682 +1,468 @@
-// The scripts by themselves on a real server, rule by rule; knows nothing of clients and quorums.
+// Runs the texts in scripts/, which say what the scripts answer on a real server; knows no rule of
+// theirs. How the texts are written stands on top of scripts/locks.txt.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "support/scripted_node.hpp"
+#include "tests/support/project.hpp"
+#include "tests/support/trace.hpp"
 #include "wire/resp/command.hpp"
 
-#include <chrono>
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <exception>
+#include <filesystem>
+#include <iomanip>
+#include <map>
+#include <optional>
+#include <regex>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 using namespace redlock;
 using namespace redlock::testing;
-using namespace std::chrono_literals;
 
-TEST_CASE("acquire takes a free key only above its fence", "[scripts]") {
-    scripted_node n;
-    n.set("F", "100");
-    SECTION("below") { CHECK(n.acquire(99) == "{4 100}"); }
-    SECTION("equal") { CHECK(n.acquire(100) == "{4 100}"); }
-    SECTION("zero") { CHECK(n.acquire(0) == "{4 100}"); }
-    SECTION("one above") {
-        CHECK(n.acquire(101) == "1");
-        CHECK(n.get("K") == ours);
-        CHECK(n.lives("K", 30s));
-        CHECK(n.get("F") == "101");
-        CHECK(n.lives("F", 30s));
-        return;
+namespace {
+
+using words = std::vector<std::string>;
+
+words split(std::string_view text, std::string_view separator) {
+    words out;
+    for (auto end = text.find(separator); end != text.npos; end = text.find(separator)) {
+        out.emplace_back(text.substr(0, end));
+        text.remove_prefix(end + separator.size());
     }
-    CHECK_FALSE(n.exists("K"));
-    CHECK(n.get("F") == "100");
-    CHECK(n.pttl("F") == -1ms);
+    out.emplace_back(text);
+    return out;
 }
 
-TEST_CASE("acquire keeps the largest fences to the last digit", "[scripts]") {
-    scripted_node n;
-    n.set("F", text(highest_fence - 1));
-    CHECK(n.acquire(highest_fence - 1) == "{4 9007199254740990}");
-    CHECK(n.acquire(highest_fence) == "1");
-    CHECK(n.get("F") == "9007199254740991");
-    n.set("K", ours);
-    CHECK(n.acquire(highest_fence, {theirs}) == "{2 -1 " + ours + " 9007199254740991 0}");
+// What stands before the separator, and what behind it; nothing where it is not there.
+std::pair<std::string, std::optional<std::string>> cut(const std::string& text,
+                                                       std::string_view separator) {
+    const auto at = text.find(separator);
+    if (at == text.npos) return {text, std::nullopt};
+    return {text.substr(0, at), text.substr(at + separator.size())};
 }
 
-TEST_CASE("acquire takes a missing fence for a time near the node's own", "[scripts]") {
-    scripted_node n;
-    SECTION("old") {
-        CHECK(n.acquire(now_us - tolerance_us) == "{4 " + text(now_us - tolerance_us) + "}");
-        CHECK(n.keys() == std::vector<std::string>{"N"});
-    }
-    SECTION("just above old") {
-        CHECK(n.acquire(now_us - tolerance_us + 1) == "1");
-        CHECK(n.get("F") == text(now_us - tolerance_us + 1));
-        CHECK(n.lives("F", 30s));
-    }
-    SECTION("as far ahead as may be") {
-        CHECK(n.acquire(now_us + tolerance_us) == "1");
-        CHECK(n.get("K") == ours);
-        CHECK(n.get("F") == text(now_us + tolerance_us));
-    }
-    SECTION("further ahead") {
-        CHECK(n.acquire(now_us + tolerance_us + 1) == "{5 " + text(now_us) + "}");
-        CHECK(n.keys() == std::vector<std::string>{"N"});
-    }
-    SECTION("a fence that is there is all that counts") {
-        n.set("F", "0");
-        CHECK(n.acquire(1) == "1");
-        CHECK(n.del("K"));
-        CHECK(n.acquire(now_us + 2 * tolerance_us) == "1");
-    }
-}
+struct text_line {
+    int number = 0;  // in the file
+    std::string text{};
+};
 
-TEST_CASE("a command that comes too late takes nothing, raises nothing and prolongs nothing",
-          "[scripts]") {
-    scripted_node n;
-    const std::string now = text(now_us);
-    const std::string before = text(now_us - 1);
-    const acquisition in_time{.not_after = now};
-    const acquisition late{.not_after = before};
-    SECTION("an acquire of a free key") {
-        CHECK(n.acquire(now_us, late) == "+LATE");
-        CHECK(n.keys() == std::vector<std::string>{"N"});
-        CHECK(n.acquire(now_us, in_time) == "1");
-    }
-    SECTION("an acquire of our own") {
-        n.take("K", ours, 10s);
-        n.set("F", "100");
-        CHECK(n.acquire(101, late) == "+LATE");
-        CHECK(n.get("F") == "100");
-        CHECK(n.pttl("K") <= 10s);
-        CHECK(n.acquire(101, in_time) == "1");
-        CHECK(n.get("F") == "101");
-    }
-    SECTION("an acquire of somebody else's") {
-        n.take("K", theirs, 10s);
-        CHECK(n.acquire(now_us, late) == "+LATE");
-    }
-    SECTION("a renewal of a key that is gone") {
-        CHECK(n.extend({{"K"}}, now_us, epoch, before) == "+LATE");
-        CHECK(n.keys() == std::vector<std::string>{"N"});
-        CHECK(n.extend({{"K"}}, now_us, epoch, now) == "{1 0}");
-    }
-    SECTION("a renewal of a key that is there") {
-        n.take("K", ours, 10s);
-        CHECK(n.extend({{"K"}}, now_us, epoch, before) == "+LATE");
-        CHECK(n.pttl("K") <= 10s);
-        CHECK(n.extend({{"K"}}, now_us, epoch, now) == "1");
-        CHECK(n.pttl("K") > 10s);
-    }
-    SECTION("the epoch comes first: the handshake is run again") {
-        CHECK(n.acquire(now_us, {.from_epoch = other_epoch, .not_after = before}) ==
-              "+AMNESIAC");
-        CHECK(n.extend({{"K"}}, now_us, other_epoch, before) == "+AMNESIAC");
-    }
-}
+// A case in one of its variants.
+struct text_case {
+    std::string name{};
+    std::vector<text_line> lines{};
+};
 
-TEST_CASE("the scripts read the server's clock", "[scripts]") {
-    scripted_node n;
-    const auto time = n.command({"TIME"});
-    const long long real_us = std::stoll(time.items[0].text) * 1'000'000 +
-                              std::stoll(time.items[1].text);
-    const auto acquire = [&](long long fence) {
-        const requests call{"N",     epoch, {}, text(tolerance_us),
-                            "0", {to_acquire("K", fence)}};
-        return n.eval(resp::requests().text, keys_of(call), arguments_of(call));
-    };
-    acquire(real_us + 10 * tolerance_us);
-    REQUIRE(show(n.last().items[0]) == "5");
-    CHECK(n.last().items[1].number >= real_us);
-    CHECK(n.last().items[1].number < real_us + tolerance_us);
-    acquire(real_us - 10 * tolerance_us);
-    REQUIRE(show(n.last().items[0]) == "4");
-    CHECK(n.last().items[1].number >= real_us - tolerance_us);
-    CHECK(acquire(real_us) == "1");
-}
-
-TEST_CASE("acquire of our own key raises the fence and never lowers it", "[scripts]") {
-    scripted_node n;
-    n.take("K", ours, 60s);
-    SECTION("above") {
-        n.set("F", "100");
-        CHECK(n.acquire(101) == "1");
-        CHECK(n.get("F") == "101");
-        CHECK(n.lives("F", 30s));
-    }
-    SECTION("equal") {
-        n.set("F", "100");
-        CHECK(n.acquire(100) == "1");
-        CHECK(n.get("F") == "100");
-        CHECK(n.pttl("F") == -1ms);
-    }
-    SECTION("below") {
-        n.set("F", "100");
-        CHECK(n.acquire(99) == "1");
-        CHECK(n.get("F") == "100");
-    }
-    SECTION("missing and old: to write it would lower it") {
-        CHECK(n.acquire(now_us - tolerance_us) == "1");
-        CHECK_FALSE(n.exists("F"));
-    }
-    SECTION("missing and just above old") {
-        CHECK(n.acquire(now_us - tolerance_us + 1) == "1");
-        CHECK(n.get("F") == text(now_us - tolerance_us + 1));
-    }
-    SECTION("missing and far ahead: ours comes before ahead") {
-        CHECK(n.acquire(now_us + tolerance_us + 1) == "1");
-        CHECK(n.get("F") == text(now_us + tolerance_us + 1));
-    }
-    CHECK(n.get("K") == ours);
-    CHECK(n.lives("K", 60s));
-}
-
-TEST_CASE("acquire of our own key prolongs it and never shortens it", "[scripts]") {
-    scripted_node n;
-    n.set("F", "100");
-    SECTION("shorter") {
-        n.take("K", ours, 10s);
-        CHECK(n.acquire(101) == "1");
-        CHECK(n.lives("K", 30s));
-        CHECK(n.pttl("K") > 20s);
-    }
-    SECTION("longer") {
-        n.take("K", ours, 60s);
-        CHECK(n.acquire(101) == "1");
-        CHECK(n.lives("K", 60s));
-    }
-    SECTION("without expiry, which somebody took away") {
-        n.set("K", ours);
-        CHECK(n.acquire(101) == "1");
-        CHECK(n.lives("K", 30s));
-    }
-}
-
-TEST_CASE("acquire answers the holder of a key before it compares fences", "[scripts]") {
-    scripted_node n;
-    n.set("K", theirs);
-    SECTION("above the fence") {
-        n.set("F", "100");
-        CHECK(n.acquire(101) == "{2 -1 " + theirs + " 100 0}");
-        CHECK(n.get("F") == "100");
-    }
-    SECTION("stale") {
-        n.set("F", "100");
-        CHECK(n.acquire(100) == "{2 -1 " + theirs + " 100 0}");
-    }
-    SECTION("old or ahead where the fence is missing") {
-        CHECK(n.acquire(1) == "{2 -1 " + theirs + " 0 0}");
-        CHECK(n.acquire(highest_fence) == "{2 -1 " + theirs + " 0 0}");
-        CHECK_FALSE(n.exists("F"));
-    }
-    SECTION("with the time that is left") {
-        n.del("K");
-        n.take("K", theirs, 60s);
-        n.acquire(now_us);
-        CHECK(n.last().items[1].number <= 60'000);
-        CHECK(n.last().items[1].number > 55'000);
-        CHECK(n.lives("K", 60s));
-    }
-    SECTION("an empty value is a holder, too") {
-        n.set("K", "");
-        CHECK(n.acquire(now_us) == "{2 -1  0 0}");
-        n.set("K", ours.substr(0, ours.size() - 1));
-        CHECK(n.acquire(now_us) == "{2 -1 " + ours.substr(0, ours.size() - 1) + " 0 0}");
-        return;
-    }
-    CHECK(n.get("K") == theirs);
-}
-
-TEST_CASE("acquire compares the epoch before anything else", "[scripts]") {
-    scripted_node n;
-    std::string expected = "+AMNESIAC";
-    std::string from = epoch;
-    SECTION("missing") { n.del("N"); }
-    SECTION("another") { n.set("N", other_epoch + " run_id=x"); }
-    SECTION("empty") { n.set("N", ""); }
-    SECTION("its beginning") { n.set("N", epoch.substr(0, 21)); }
-    SECTION("a list") {
-        n.del("N");
-        n.make_list("N");
-    }
-    SECTION("not compared with the guard off") {
-        n.del("N");
-        from = "";
-        expected = "";
-    }
-    const auto answer = [&](const std::string& otherwise) {
-        return expected.empty() ? otherwise : expected;
-    };
-    n.set("F", "100");
-    CHECK(n.acquire(100, {ours, 30'000, from}) == answer("{4 100}"));
-    CHECK(n.acquire(101, {ours, 30'000, from}) == answer("1"));
-    CHECK(n.exists("K") == expected.empty());
-    CHECK(n.get("F") == answer("101").replace(0, expected.size(), expected.empty() ? "" : "100"));
-    n.command({"SET", "K", ours, "PX", "10000"});
-    CHECK(n.acquire(102, {ours, 30'000, from}) == answer("1"));
-    CHECK((n.pttl("K") > 20s) == expected.empty());
-    CHECK((n.get("F") == "100") == !expected.empty());
-    n.set("K", theirs);
-    n.set("F", "x");
-    CHECK(n.acquire(103, {ours, 30'000, from}) == answer("!FOREIGN"));
-}
-
-TEST_CASE("acquire refuses a fence that is none and leaves it", "[scripts]") {
-    scripted_node n;
-    for (const auto& fence : foreign_fences) {
-        INFO("fence '" << fence << "'");
-        n.set("F", fence);
-        n.del("K");
-        CHECK(n.acquire(highest_fence) == "!FOREIGN");
-        CHECK_FALSE(n.exists("K"));
-        n.take("K", ours, 10s);
-        CHECK(n.acquire(highest_fence) == "!FOREIGN");
-        CHECK(n.get("K") == ours);
-        CHECK(n.lives("K", 10s));
-        CHECK(n.get("F") == fence);
-    }
-    n.set("F", "007");
-    n.del("K");
-    CHECK(n.acquire(7) == "{4 7}");
-    CHECK(n.acquire(8) == "1");
-}
-
-TEST_CASE("acquire never overwrites a key of another type", "[scripts]") {
-    scripted_node n;
-    SECTION("a list where the key should be") {
-        n.make_list("K");
-        n.set("F", "100");
-        CHECK(n.acquire(101) == "!FOREIGN");
-        CHECK(n.get("F") == "100");
-        CHECK(n.type("K") == "list");
-    }
-    SECTION("a hash where the key should be and no fence") {
-        n.make_hash("K");
-        CHECK(n.acquire(now_us) == "!FOREIGN");
-        CHECK_FALSE(n.exists("F"));
-        CHECK(n.type("K") == "hash");
-    }
-    SECTION("a list where the fence should be") {
-        n.make_list("F");
-        CHECK(n.acquire(now_us) == "!FOREIGN");
-        CHECK_FALSE(n.exists("K"));
-        n.take("K", ours, 10s);
-        CHECK(n.acquire(now_us) == "!FOREIGN");
-        CHECK(n.lives("K", 10s));
-        CHECK(n.type("F") == "list");
-    }
-}
-
-TEST_CASE("extend answers for each lease by itself", "[scripts]") {
-    scripted_node n;
-    n.take("held", ours, 10s);
-    n.take("taken", theirs, 10s);
-    n.set("lower:F", text(now_us - 1));
-    n.set("equal:F", text(now_us));
-    n.set("higher:F", text(now_us + 1));
-    n.set("odd:F", "odd");
-    n.make_list("list");
-    n.make_hash("odder:F");
-    const std::vector<extension> leases{{"held"},  {"taken"}, {"lower"}, {"equal"}, {"higher"},
-                                        {"fresh"}, {"odd"},   {"list"},  {"odder"}};
-    SECTION("with fences") {
-        CHECK(n.extend(leases, now_us) == "{1 0 {1 " + text(now_us - 1) + "} {4 " + text(now_us) +
-                                              "} {4 " + text(now_us + 1) +
-                                              "} {1 0} !FOREIGN !FOREIGN !FOREIGN}");
-        CHECK(n.get("lower") == ours);
-        CHECK(n.get("lower:F") == text(now_us));
-        CHECK(n.lives("lower:F", 6 * 30s));  // for renewals to come
-        CHECK(n.get("fresh") == ours);
-        CHECK(n.lives("fresh", 30s));
-        CHECK(n.get("fresh:F") == text(now_us));
-    }
-    SECTION("without") {
-        CHECK(n.extend(leases) == "{1 0 -1 -1 -1 -1 -1 !WRONGTYPE -1}");
-        CHECK_FALSE(n.exists("lower"));
-        CHECK(n.get("lower:F") == text(now_us - 1));
-        CHECK_FALSE(n.exists("fresh"));
-    }
-    CHECK(n.lives("held", 30s));
-    CHECK(n.pttl("held") > 20s);
-    CHECK_FALSE(n.exists("held:F"));  // a lease's own fence does not change
-    CHECK(n.get("taken") == theirs);
-    CHECK(n.lives("taken", 10s));
-    CHECK(n.get("equal:F") == text(now_us));
-    CHECK(n.get("higher:F") == text(now_us + 1));
-    CHECK(n.get("odd:F") == "odd");
-    CHECK(n.type("list") == "list");
-    CHECK_FALSE(n.exists("list:F"));
-    CHECK(n.type("odder:F") == "hash");
-    for (const char* key : {"equal", "higher", "odd", "odder"}) CHECK_FALSE(n.exists(key));
-}
-
-TEST_CASE("extend prolongs and never shortens", "[scripts]") {
-    const long long fence = GENERATE(0LL, now_us);
-    scripted_node n;
-    n.take("a", ours, 10s);
-    n.take("b", ours, 60s);
-    n.set("c", ours);
-    n.take("d", ours, 10s);
-    CHECK(n.extend({{"a"}, {"b"}, {"c"}, {"d", ours, 20'000}}, fence) == "{1 1 1 1}");
-    CHECK(n.pttl("a") > 20s);
-    CHECK(n.lives("b", 60s));
-    CHECK(n.lives("c", 30s));  // whose expiry somebody took away
-    CHECK(n.lives("d", 20s));
-    CHECK(n.pttl("d") > 15s);
-}
-
-TEST_CASE("extend goes by the rules of acquire where the key is gone", "[scripts]") {
-    scripted_node n;
-    const auto ended = [&] { return !n.exists("K") && !n.exists("F"); };
-    SECTION("old") {
-        CHECK(n.extend({{"K"}}, now_us - tolerance_us) ==
-              "{4 " + text(now_us - tolerance_us) + "}");
-        CHECK(ended());
-    }
-    SECTION("just above old") {
-        CHECK(n.extend({{"K"}}, now_us - tolerance_us + 1) == "{1 0}");
-        CHECK(n.get("F") == text(now_us - tolerance_us + 1));
-    }
-    SECTION("as far ahead as may be") {
-        CHECK(n.extend({{"K"}}, now_us + tolerance_us) == "{1 0}");
-        CHECK(n.get("K") == ours);
-    }
-    SECTION("further ahead") {
-        CHECK(n.extend({{"K"}}, now_us + tolerance_us + 1) == "{5 " + text(now_us) + "}");
-        CHECK(ended());
-    }
-    SECTION("under its fence") {
-        n.set("F", text(highest_fence - 1));
-        CHECK(n.extend({{"K"}}, highest_fence - 1) == "{4 " + text(highest_fence - 1) + "}");
-        CHECK_FALSE(n.exists("K"));
-        CHECK(n.extend({{"K"}}, highest_fence) == "{1 " + text(highest_fence - 1) + "}");
-        CHECK(n.get("F") == text(highest_fence));
-    }
-    SECTION("under the smallest fences") {
-        for (const std::string fence : {"1", "2"}) {
-            n.set("F", fence);
-            CHECK(n.extend({{"K"}}, std::stoll(fence)) == "{4 " + fence + "}");
-            CHECK_FALSE(n.exists("K"));
-        }
-        CHECK(n.extend({{"K"}}, 3) == "{1 2}");
-    }
-    SECTION("two leases of one key: the first has it") {
-        CHECK(n.extend({{"K"}, {"K", theirs}}, now_us) == "{{1 0} 0}");
-        CHECK(n.get("K") == ours);
-        CHECK(n.get("F") == text(now_us));
-    }
-    SECTION("a fence that is none") {
-        for (const auto& fence : foreign_fences) {
-            INFO("fence '" << fence << "'");
-            n.set("F", fence);
-            CHECK(n.extend({{"K"}}, highest_fence) == "!FOREIGN");
-            CHECK(n.get("F") == fence);
-            CHECK_FALSE(n.exists("K"));
+// Without comments, and each with those that continue it.
+std::vector<text_line> lines_of(const std::filesystem::path& file) {
+    std::vector<text_line> out;
+    std::istringstream in(read_trace(file));
+    int number = 0;
+    for (std::string line; std::getline(in, line);) {
+        ++number;
+        const auto indent = line.find_first_not_of(' ');
+        if (indent == line.npos || line[indent] == '#') continue;
+        line.resize(std::min(line.find("  # "), line.size()));
+        if (indent < 4) {
+            out.push_back({number, line});
+        } else {
+            out.back().text += line.substr(indent - 1);
         }
     }
+    return out;
 }
 
-TEST_CASE("extend does nothing under another epoch", "[scripts]") {
-    scripted_node n;
-    n.take("a", ours, 10s);
-    std::string from = epoch;
-    std::string expected = "{+AMNESIAC +AMNESIAC}";
-    SECTION("missing") { n.del("N"); }
-    SECTION("another") { n.set("N", other_epoch + " run_id=x"); }
-    SECTION("empty") { n.set("N", ""); }
-    SECTION("a list") {
-        n.del("N");
-        n.make_list("N");
-    }
-    SECTION("not compared with the guard off") {
-        n.del("N");
-        from = "";
-        expected = "{1 {1 0}}";
-    }
-    CHECK(n.extend({{"a"}, {"b"}}, now_us, from) == expected);
-    CHECK((n.pttl("a") > 20s) == from.empty());
-    CHECK(n.exists("b") == from.empty());
-    CHECK(n.exists("b:F") == from.empty());
-}
-
-TEST_CASE("extend answers for a thousand leases in one call", "[scripts]") {
-    scripted_node n;
-    std::vector<extension> leases;
-    std::string expected;
-    for (int i = 0; i < 1'000; ++i) {
-        const std::string key = "k" + std::to_string(i);
-        leases.push_back({key});
-        if (i % 4 == 0) n.take(key, ours, 10s);
-        if (i % 4 == 1) n.take(key, theirs, 10s);
-        if (i % 4 == 3) n.set(key + ":F", text(now_us));
-        const std::vector<std::string> answers{"1", "0", "{1 0}", "{4 " + text(now_us) + "}"};
-        expected += (i == 0 ? "" : " ") + answers[static_cast<std::size_t>(i % 4)];
-    }
-    CHECK(n.extend(leases, now_us) == "{" + expected + "}");
-    CHECK(n.get("k998") == ours);
-    CHECK(n.get("k998:F") == text(now_us));
-    CHECK(n.pttl("k996") > 20s);
-    CHECK(n.get("k997") == theirs);
-}
-
-TEST_CASE("release deletes our own key and no other", "[scripts]") {
-    const std::string kind = GENERATE("fenced", "fenced, for good", "plain");
-    const bool raises = kind == "fenced, for good";
-    scripted_node n;
-    const auto release = [&] {
-        if (raises) return n.release(now_us);
-        return kind == "plain" ? n.release_plain() : n.release();
-    };
-    CHECK(release() == "-1");
-    n.set("K", theirs);
-    CHECK(release() == "0");
-    CHECK(n.get("K") == theirs);
-    n.set("K", "");
-    CHECK(release() == "0");
-    CHECK(n.get("K") == "");
-    n.set("K", ours);
-    CHECK(release() == "1");
-    CHECK_FALSE(n.exists("K"));
-    n.make_list("K");
-    CHECK(release() == "!WRONGTYPE");
-    CHECK(n.type("K") == "list");
-    CHECK(n.exists("F") == raises);
-}
-
-TEST_CASE("an owed release raises the fence whatever the key holds", "[scripts]") {
-    scripted_node n;
-    std::string answer = "-1";
-    SECTION("no key") {}
-    SECTION("ours") {
-        n.set("K", ours);
-        answer = "1";
-    }
-    SECTION("theirs") {
-        n.set("K", theirs);
-        answer = "0";
-    }
-    SECTION("a list") {
-        n.make_list("K");
-        answer = "!WRONGTYPE";
-    }
-    n.set("F", "100");
-    CHECK(n.release(101) == answer);
-    CHECK(n.get("F") == "101");
-    CHECK(n.lives("F", 16s));
-}
-
-TEST_CASE("an owed release never lowers a fence", "[scripts]") {
-    scripted_node n;
-    SECTION("equal") {
-        n.set("F", "100");
-        CHECK(n.release(100) == "-1");
-        CHECK(n.get("F") == "100");
-        CHECK(n.pttl("F") == -1ms);
-    }
-    SECTION("higher") {
-        n.set("F", text(highest_fence));
-        CHECK(n.release(highest_fence - 1) == "-1");
-        CHECK(n.get("F") == text(highest_fence));
-    }
-    SECTION("missing and old") {
-        CHECK(n.release(now_us - tolerance_us) == "-1");
-        CHECK_FALSE(n.exists("F"));
-    }
-    SECTION("missing and just above old") {
-        CHECK(n.release(now_us - tolerance_us + 1) == "-1");
-        CHECK(n.get("F") == text(now_us - tolerance_us + 1));
-        CHECK(n.lives("F", 16s));
-        CHECK(n.acquire(now_us - tolerance_us + 1) ==
-              "{4 " + text(now_us - tolerance_us + 1) + "}");
-    }
-    SECTION("what is no fence stays") {
-        n.set("K", ours);
-        for (const auto& fence : foreign_fences) {
-            INFO("fence '" << fence << "'");
-            n.set("F", fence);
-            n.set("K", ours);
-            CHECK(n.release(highest_fence) == "1");
-            CHECK(n.get("F") == fence);
+std::vector<text_case> cases_of(const std::filesystem::path& file) {
+    std::vector<text_case> out;
+    std::string name;
+    std::vector<text_line> head, begin, end;       // of the file, and of the case that is read
+    std::vector<std::vector<text_line>> variants;  // and what is between
+    const auto finish = [&] {
+        if (name.empty()) return;
+        if (variants.empty()) variants.emplace_back();
+        for (std::size_t i = 0; i < variants.size(); ++i) {
+            text_case& one = out.emplace_back();
+            one.name = name + (i == 0 ? "" : ", variant " + std::to_string(i + 1));
+            for (const auto& part : {head, begin, variants[i], end}) {
+                one.lines.insert(one.lines.end(), part.begin(), part.end());
+            }
         }
-        n.del("F");
-        n.make_list("F");
-        n.set("K", ours);
-        CHECK(n.release(highest_fence) == "1");
-        CHECK(n.type("F") == "list");
-    }
-}
-
-TEST_CASE("an owed release raises nothing under another epoch", "[scripts]") {
-    scripted_node n;
-    n.set("K", ours);
-    n.set("F", "100");
-    std::string from = epoch;
-    SECTION("missing") { n.del("N"); }
-    SECTION("another") { from = other_epoch; }
-    SECTION("not compared with the guard off") {
-        n.del("N");
-        from = "";
-    }
-    SECTION("not compared where the handshake reported none") { from = "-"; }
-    CHECK(n.release(101, from) == "1");
-    CHECK_FALSE(n.exists("K"));
-    CHECK(n.get("F") == (from.size() < 22 ? "101" : "100"));
-}
-
-TEST_CASE("a record is read, with the time, and replaced where it is what was read", "[scripts]") {
-    scripted_node n;
-    const std::string now = text(now_us);
-    const std::string before = n.get("N").value_or("");
-    n.reset_calls();
-    CHECK(n.record() == "{" + now + " " + before + "}");
-    CHECK(n.record({before + "x", before + " x=1", ""}) == "{" + now + " " + before + "}");
-    CHECK(n.record({"", before + " x=1", ""}) == "{" + now + " " + before + "}");
-    CHECK(n.calls("set") == 0);
-    CHECK(n.record({before, before + " x=1", ""}) == "{" + now + " " + before + " x=1}");
-    CHECK(n.get("N") == before + " x=1");
-    CHECK(n.pttl("N") == -1ms);
-    // A server that reads transactions with too few rights has forgotten the leases and this alike.
-    CHECK(n.calls("set") == 2);
-    CHECK(n.record({before + " x=1", "", ""}) == "{" + now + " nil}");
-    CHECK_FALSE(n.exists("N"));
-    CHECK(n.record() == "{" + now + " nil}");
-    CHECK(n.record({before, before, ""}) == "{" + now + " nil}");
-    CHECK(n.record({"", before, ""}) == "{" + now + " " + before + "}");
-}
-
-TEST_CASE("a record is replaced in time, and knows that time", "[scripts]") {
-    scripted_node n;
-    const std::string before = n.get("N").value_or("");
-    CHECK(n.record({before, "", text(now_us - 1)}) == "{" + text(now_us) + " " + before + "}");
-    CHECK(n.get("N") == before);
-    const std::string next = epoch + " a=@now+0 b=@now-7 c=@now+2000000000000000 d=x@now-1 e=@now";
-    CHECK(n.record({before, next, text(now_us)}).starts_with("{" + text(now_us) + " " + epoch));
-    CHECK(n.get("N") == epoch + " a=" + text(now_us) + " b=" + text(now_us - 7) +
-                            " c=3700000000000005 d=x@now-1 e=@now");
-}
-
-TEST_CASE("what is no string, or an empty one, is not replaced by a record", "[scripts]") {
-    scripted_node n;
-    n.set("N", "");
-    CHECK(n.record({"", epoch, ""}) == "{" + text(now_us) + " }");
-    CHECK(n.get("N") == "");
-    n.del("N");
-    n.make_list("N");
-    CHECK(n.record() == "!WRONGTYPE");
-    CHECK(n.record({"", epoch, ""}) == "!WRONGTYPE");
-    CHECK(n.type("N") == "list");
-}
-
-TEST_CASE("acquire is refused whole where memory has run out", "[scripts]") {
-    scripted_node n;
-    const auto is_refused = [&](const std::string& answer) {
-        return answer.front() == '!' && n.last().text.find("OOM") != std::string::npos;
+        begin.clear();
+        variants.clear();
+        end.clear();
     };
-    SECTION("free") {
-        n.set("F", "100");
-        n.run_out_of_memory();
-        CHECK(is_refused(n.acquire(101)));
-        CHECK(n.acquire(100) == "{4 100}");
-        CHECK_FALSE(n.exists("K"));
-        CHECK(n.get("F") == "100");
+    for (auto& [number, text] : lines_of(file)) {
+        if (text.starts_with("== ")) {
+            finish();
+            name = text.substr(3);
+        } else if (text.starts_with("- ") || text.starts_with("  ")) {
+            if (text.starts_with("- ")) variants.emplace_back();
+            variants.back().push_back({number, text.substr(2)});
+        } else {
+            (name.empty() ? head : variants.empty() ? begin : end).push_back({number, text});
+        }
     }
-    SECTION("free without a fence") {
-        n.run_out_of_memory();
-        CHECK(is_refused(n.acquire(now_us)));
-        CHECK(n.keys() == std::vector<std::string>{"N"});
-    }
-    SECTION("ours") {
-        n.set("F", "100");
-        n.take("K", ours, 10s);
-        n.run_out_of_memory();
-        CHECK(is_refused(n.acquire(101)));
-        CHECK(n.lives("K", 10s));
-        CHECK(n.get("F") == "100");
-        CHECK(n.acquire(100) == "1");
-        CHECK(n.pttl("K") > 20s);
-    }
-    n.config_set("maxmemory", "0");
+    finish();
+    return out;
 }
 
-TEST_CASE("leases live on and end where memory has run out", "[scripts]") {
-    scripted_node n;
-    n.set("F", "100");
-    SECTION("extend, whatever stands first") {
-        n.take("held", ours, 10s);
-        n.run_out_of_memory();
-        n.extend({{"gone"}, {"held"}, {"gone as well"}}, now_us);
-        CHECK(show(n.last().items.at(0)) == "!OOM");
-        CHECK(show(n.last().items.at(1)) == "1");
-        CHECK(n.pttl("held") > 20s);
-        CHECK_FALSE(n.exists("gone"));
+// A list's braces, and what is beside a `=`, are words of their own.
+words words_of_answer(const std::string& answer) {
+    std::string apart;
+    for (const char c : answer) {
+        const bool is_mark = c == '{' || c == '}' || c == '=';
+        apart += is_mark ? std::string{' ', c, ' '} : std::string(1, c);
     }
-    SECTION("extend of nothing but what is gone") {
-        n.run_out_of_memory();
-        CHECK(n.extend({{"gone"}}, now_us).front() == '!');
-        CHECK(n.last().text.find("OOM") != std::string::npos);
-        CHECK_FALSE(n.exists("gone"));
-        CHECK_FALSE(n.exists("gone:F"));
+    std::istringstream in(apart);
+    words out;
+    for (std::string word; in >> word;) out.push_back(word);
+    return out;
+}
+
+bool is_time_left(const std::string& expected, const std::string& left_ms) {
+    static const std::regex time("[0-9]+m?s"), number("[0-9]+");
+    if (!std::regex_match(expected, time) || !std::regex_match(left_ms, number)) return false;
+    const long long most = trace_time(expected).count();
+    const long long left = std::stoll(left_ms);
+    return left <= most && left > most - std::min(5'000LL, most / 2);
+}
+
+bool is_as_expected(const words& expected, const words& answer) {
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        if (expected[i] == "...") return true;
+        if (i >= answer.size()) return false;
+        const bool is_the_same = expected[i] == "_" || expected[i] == answer[i];
+        if (!is_the_same && !is_time_left(expected[i], answer[i])) return false;
     }
-    SECTION("release of ours") {
-        n.set("K", ours);
-        n.run_out_of_memory();
-        CHECK(n.release(101) == "1");
-        CHECK_FALSE(n.exists("K"));
-        CHECK(n.get("F") == "101");
+    return expected.size() == answer.size();
+}
+
+// Which bits are set, of the keys or slots that an answer means.
+std::string members_of(const std::string& map) {
+    std::string out;
+    for (std::size_t i = 0; i < 8 * map.size(); ++i) {
+        const bool is_set = (static_cast<unsigned char>(map[i / 8]) >> i % 8 & 1) != 0;
+        if (is_set) out += (out.empty() ? "" : " ") + std::to_string(i);
     }
-    SECTION("release that can't raise the fence says so") {
-        n.run_out_of_memory();
-        CHECK(n.release(101).front() == '!');
-        CHECK(n.last().text.find("OOM") != std::string::npos);
-        CHECK(n.get("F") == "100");
+    return "[" + out + "]";
+}
+
+// Where a refusal has a map of bits, as lua/requests.lua says; 0: nowhere.
+std::size_t place_of_map(const reply& r) {
+    if (r.items.empty() || r.items[0].type != reply::kind::integer) return 0;
+    const long long kind = r.items[0].number;
+    if ((kind == 2 || kind == 6) && r.items.size() == 8) return 5;
+    return kind == 3 && r.items.size() == 5 ? 3 : 0;
+}
+
+std::string quoted(const std::string& text) {
+    const bool is_word = !text.empty() && text.find_first_of(" \n") == text.npos;
+    return is_word ? text : '"' + text + '"';
+}
+
+std::string said(const reply& r) {
+    if (r.type == reply::kind::string) return quoted(r.text);
+    // Where a script failed by it, older servers have other words before.
+    if (r.type == reply::kind::error && r.text.find("OOM") != r.text.npos) return "!OOM";
+    if (r.type != reply::kind::array) return show(r);
+    std::string out;
+    for (std::size_t i = 0; i < r.items.size(); ++i) {
+        const bool is_map = i != 0 && i == place_of_map(r);
+        out += (i == 0 ? "" : " ") + (is_map ? members_of(r.items[i].text) : said(r.items[i]));
     }
-    SECTION("a record that stands is read and withdrawn, not changed") {
-        const auto standing = n.get("N").value_or("");
-        n.run_out_of_memory();
-        CHECK(n.record() == "{" + text(now_us) + " " + standing + "}");
-        CHECK(n.record({standing, standing + " x=1", ""}).front() == '!');
-        CHECK(n.get("N") == standing);
-        CHECK(n.record({standing, "", ""}) == "{" + text(now_us) + " nil}");
-        CHECK_FALSE(n.exists("N"));
+    return "{" + out + "}";
+}
+
+// One request is about all of these keys.
+std::vector<asked_key> keys_named(const std::string& named) {
+    std::vector<asked_key> out;
+    const auto [resource, slots] = cut(named, "#");
+    for (const auto& one : split(slots.value_or(resource), ",")) {
+        const std::string key = slots ? resource + "#" + one : one;
+        out.push_back({key, key + ":fence", (slots ? resource : one) + ":queue"});
     }
-    n.config_set("maxmemory", "0");
+    return out;
+}
+
+// A server with one case.
+class text_node : public scripted_node {
+public:
+    explicit text_node(std::string file) : file_(std::move(file)) {
+        command({"RENAME", "N", "redlock:node"});
+    }
+
+    void run(const text_line& line) {
+        try {
+            if (const auto [name, value] = cut(line.text, " = "); value && name.starts_with('$')) {
+                const bool is_answer = value->starts_with("$(");
+                values_[name] =
+                    is_answer ? answer_to(expanded(value->substr(2, value->size() - 3))) : *value;
+                return;
+            }
+            // A line of facts alone has no command.
+            const auto [says, facts] = cut(" " + expanded(line.text), " | ");
+            const auto [command, expected] = cut(says, " -> ");
+            const std::string answer = command.empty() ? "" : answer_to(command.substr(1));
+            if (expected) check(line, *expected, answer);
+            if (!expected && answer.starts_with('!')) fail(line, "no error", answer);
+            if (facts) check_facts(line, *facts);
+        } catch (const std::exception& failure) {
+            fail(line, "a line that can be read", failure.what());
+        }
+    }
+
+private:
+    void fail(const text_line& line, const std::string& expected, const std::string& answer) {
+        FAIL_CHECK(file_ << ":" << line.number << ": " << line.text << "\n  expected " << expected
+                         << "\n  answered " << answer);
+    }
+    void check(const text_line& line, const std::string& expected, const std::string& answer) {
+        if (!is_as_expected(words_of_answer(expected), words_of_answer(answer))) {
+            fail(line, expected, answer);
+        }
+    }
+    void check_facts(const text_line& line, const std::string& facts) {
+        words left = keys();
+        std::erase(left, "redlock:node");
+        const bool are_all = facts == "nothing" || facts.starts_with("only ");
+        for (const auto& fact : split(facts.starts_with("only ") ? facts.substr(5) : facts, ", ")) {
+            if (fact == "nothing") break;
+            const std::string key = cut(fact, "=").first;
+            check(line, fact, key == "woken" ? "woken={" + wake_ups() + "}" : fact_of(key, fact));
+            std::erase(left, key);
+        }
+        if (are_all && !left.empty()) fail(line, facts, "also " + left[0]);
+    }
+
+    std::string answer_to(const std::string& line) {
+        const trace_command first(line);
+        const std::string& verb = first.word();
+        if (std::isupper(static_cast<unsigned char>(verb.front())) != 0) {
+            return said(command(quoted_words(line)));
+        }
+        if (const auto [name, value] = cut(line, "="); value && verb == line) {
+            expect_words(trace_command("set " + line), 0);
+            settings_[name] = *value;
+            return {};
+        }
+        if (verb == "clock") {
+            clock_us_ = first.at(0) == "server" ? 0 : std::stoll(first.at(0));
+            return {};
+        }
+        if (verb == "pass") {
+            clock_us_ += trace_time(first.at(0)) / 1us;
+            return {};
+        }
+        if (verb == "listen") {
+            for (std::size_t i = 0; i < first.words(); ++i) {
+                listeners_.try_emplace(first.at(i), first.at(i), settings_["prefix"]);
+            }
+            return {};
+        }
+        if (verb == "record") {
+            const words all = quoted_words(line);
+            return call(resp::record(), {"redlock:node"}, {all.begin() + 1, all.end()});
+        }
+        constexpr std::string_view plain = "plain ";
+        if (line.starts_with(plain)) return ask_plain(requests_in(line.substr(plain.size())));
+        return verb == "wait" ? wait(requests_in(line)) : ask(requests_in(line));
+    }
+    static std::vector<trace_command> requests_in(const std::string& line) {
+        std::vector<trace_command> out;
+        for (const auto& one : split(line, " ; ")) out.emplace_back(one);
+        return out;
+    }
+    static words quoted_words(const std::string& line) {
+        std::istringstream in(line);
+        words out;
+        for (std::string word; in >> std::quoted(word);) out.push_back(word);
+        return out;
+    }
+
+    std::string call(const resp::script& script, const words& keys, const words& arguments) {
+        const bool is_real = clock_us_ == 0;
+        eval(is_real ? std::string(script.text) : with_held_clock(script.text, clock_us_), keys,
+             arguments);
+        return said(last());
+    }
+    std::string ask(const std::vector<trace_command>& all) {
+        requests what{settings_["prefix"] + "redlock:node", word(all[0], "epoch", epoch),
+                      word(all[0], "until"), text(tolerance_us)};
+        for (const auto& c : all) what.all.push_back(request_of(c));
+        return call(resp::requests(), keys_of(what), arguments_of(what));
+    }
+    asked request_of(const trace_command& c) {
+        static const std::map<std::string, testing::ask> verbs{
+            {"acquire", ask::acquire}, {"name", ask::acquire},
+            {"extend", ask::extend}, {"release", ask::release}};
+        const auto [verb, shares] = cut(c.word(), "_share");
+        if (!verbs.contains(verb)) throw std::invalid_argument("no request: " + verb);
+        expect_words(c, 2);
+        const auto keys = keys_named(c.at(0));
+        asked out;
+        out.what = verbs.at(verb);
+        out.names = verb == "name";
+        out.key = keys[0].key;
+        out.fence_key = keys[0].fence_key;
+        out.queue = keys[0].queue;
+        out.others.assign(keys.begin() + 1, keys.end());
+        out.value = c.at(1);
+        if (shares) out.readers = out.key + ":readers";
+        if (const auto [resource, slot] = cut(c.at(0), "#"); slot) {
+            out.slot = *slot;
+            out.slots = word(c, "of");
+            out.slot_set = resource + ":slots";
+        }
+        const bool gives_back = out.what == ask::release;
+        if (!gives_back) out.ttl = ms(c, "ttl", "30s");
+        out.fence = word(c, "fence", gives_back ? "" : text(clock_us_ + ++proposed_));
+        if (const auto [id, ticket] = cut(word(c, "as"), "@"); ticket) {
+            out.id = id;
+            out.ticket = *ticket;
+            out.life = ms(c, "life", "2s");
+        }
+        out.keep = ms(c, "keep");
+        out.note = ms(c, "note");
+        out.is_long = word(c, "long");
+        return out;
+    }
+    std::string ask_plain(const std::vector<trace_command>& all) {
+        words keys;
+        words arguments;
+        for (const auto& c : all) {
+            expect_words(c, 2);
+            const words some = split(c.at(0), ",");
+            keys.insert(keys.end(), some.begin(), some.end());
+            arguments.push_back(c.word() + (some.size() > 1 ? "_all" : ""));
+            if (some.size() > 1) arguments.push_back(std::to_string(some.size()));
+            arguments.push_back(c.at(1));
+            if (c.word() != "release") arguments.push_back(ms(c, "ttl", "30s"));
+        }
+        return call(resp::plain(), keys, arguments);
+    }
+    std::string wait(const std::vector<trace_command>& all) {
+        words keys;
+        words queues;
+        std::array<words, 4> columns;  // ids, tickets, lives, numbers of slots
+        for (const auto& c : all) {
+            expect_words(c, 1);
+            const std::string slots = word(c, "of", "0");
+            const auto [id, ticket] = cut(word(c, "as"), "@");
+            keys.push_back(c.at(0) + (slots == "0" ? "" : ":slots"));
+            queues.push_back(c.at(0) + ":queue");
+            columns[0].push_back(id);
+            columns[1].push_back(ticket.value_or("0"));
+            columns[2].push_back(ms(c, "life", ticket ? "2s" : "0s"));
+            columns[3].push_back(slots);
+        }
+        keys.insert(keys.end(), queues.begin(), queues.end());
+        words arguments{std::to_string(all.size())};
+        for (const words& column : columns) {
+            arguments.insert(arguments.end(), column.begin(), column.end());
+        }
+        return call(resp::wait(), keys, arguments);
+    }
+    // A word that is misspelt would not be read.
+    static void expect_words(const trace_command& c, std::size_t plain) {
+        constexpr std::array names{"ttl",  "fence", "as",    "life",  "keep",  "note",
+                                   "long", "of",    "epoch", "until", "prefix"};
+        const auto known = std::count_if(names.begin(), names.end(),
+                                         [&](const char* name) { return c.has(name); });
+        if (c.words() != plain + static_cast<std::size_t>(known)) {
+            throw std::invalid_argument("a word is unknown, or missing");
+        }
+    }
+    // What the line says, or an earlier one that says nothing else.
+    std::string word(const trace_command& c, const std::string& name,
+                     const std::string& otherwise = {}) const {
+        const auto at = settings_.find(name);
+        return c.text(name, at == settings_.end() ? otherwise : at->second);
+    }
+    std::string ms(const trace_command& c, const std::string& name,
+                   const std::string& otherwise = {}) const {
+        const std::string time = word(c, name, otherwise);
+        return time.empty() ? time : std::to_string(trace_time(time).count());
+    }
+
+    // What a key holds, and for how long where that is expected.
+    std::string fact_of(const std::string& key, const std::string& expected) {
+        static const std::regex time(".* (-1|[0-9]+m?s)");
+        const std::string kind = type(key);
+        std::string holds = kind;
+        if (kind == "string") holds = quoted(get(key).value_or(""));
+        if (kind == "zset") holds = said(command({"ZRANGE", key, "0", "-1", "WITHSCORES"}));
+        if (std::regex_match(expected, time)) holds += " " + text(pttl(key).count());
+        return key + "=" + holds;
+    }
+    // The clients that got a message since, each with the key.
+    std::string wake_ups() {
+        std::string out;
+        for (auto& [name, listener] : listeners_) {
+            std::istringstream keys(listener.heard());
+            for (std::string key; keys >> key;) out += (out.empty() ? "" : " ") + name + " " + key;
+        }
+        return out;
+    }
+
+    // With the values in place of $names, as of "$now-15s+1".
+    std::string expanded(std::string line) const {
+        constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz_", digits = "0123456789";
+        for (auto at = line.find('$'); at != line.npos; at = line.find('$', at)) {
+            auto end = std::min(line.find_first_not_of(letters, at + 1), line.size());
+            const std::string name = line.substr(at, end - at);
+            std::string value = value_of(name);
+            const bool is_number = value.find_first_not_of(digits) == value.npos;
+            while (is_number && (line[end] == '+' || line[end] == '-')) {
+                const auto unit = std::min(line.find_first_not_of(digits, end + 1), line.size());
+                const bool has_seconds = line[unit] == 's';
+                const long long second = name == "$now_ms" ? 1'000 : 1'000'000;
+                const long long more = std::stoll(line.substr(end, unit - end));
+                value = text(std::stoll(value) + more * (has_seconds ? second : 1));
+                end = unit + (has_seconds ? 1 : 0);
+            }
+            line.replace(at, end - at, value);
+        }
+        return line;
+    }
+    std::string value_of(const std::string& name) const {
+        if (name == "$now") return text(clock_us_);
+        if (name == "$now_ms") return text(clock_us_ / 1'000);
+        const auto at = values_.find(name);
+        if (at == values_.end()) throw std::invalid_argument(name + " has no value");
+        return at->second;
+    }
+
+    std::string file_;
+    long long clock_us_ = now_us;
+    long long proposed_ = 0;  // fences that the text does not name
+    std::map<std::string, std::string> settings_;
+    std::map<std::string, std::string> values_{{"$ours", ours},
+                                               {"$theirs", theirs},
+                                               {"$others", "CCCCCCCCCCCCCCCCCCCCCC@else:3"},
+                                               {"$epoch", epoch},
+                                               {"$highest", text(highest_fence)}};
+    std::map<std::string, wake_listener> listeners_;
+};
+
+}  // namespace
+
+TEST_CASE("the scripts answer as the texts say", "[scripts]") {
+    static const auto files = traces_of(project_folder() / "tests/integration/scripts");
+    static std::map<std::filesystem::path, std::vector<text_case>> cases;
+    for (const auto& file : files) {
+        if (!cases.contains(file)) cases[file] = cases_of(file);
+        for (const text_case& one : cases[file]) {
+            DYNAMIC_SECTION(file.stem().string() << ": " << one.name) {
+                text_node n(file.lexically_relative(project_folder()).string());
+                for (const text_line& line : one.lines) n.run(line);
+                SUCCEED();
+            }
+        }
+    }
 }

@@ -27,25 +27,6 @@ inline const std::string theirs = "BBBBBBBBBBBBBBBBBBBBBB@there:2";
 inline const std::string epoch = "0123456789abcdefghij-_";
 inline const std::string other_epoch = "zzzzzzzzzzzzzzzzzzzzzz";
 
-inline const std::vector<std::string> foreign_fences{"",
-                                                     "abc",
-                                                     "-5",
-                                                     " 5",
-                                                     "5 ",
-                                                     "5\n",
-                                                     "5.0",
-                                                     "1e3",
-                                                     "0x10",
-                                                     std::string("5\0", 2),
-                                                     "5 6",
-                                                     "+5",
-                                                     "inf",
-                                                     "nan",
-                                                     "9007199254740992",
-                                                     "9007199254740993",
-                                                     "99999999999999999999999999",
-                                                     std::string(400, '9')};
-
 inline std::string text(long long number) { return std::to_string(number); }
 
 inline std::string with_held_clock(std::string_view script, long long us = now_us) {
@@ -72,19 +53,6 @@ inline std::string show(const reply& r) {
     for (const auto& item : r.items) out += (out.empty() ? "" : " ") + show(item);
     return "{" + out + "}";
 }
-
-struct acquisition {
-    std::string owner = ours;
-    long long ttl_ms = 30'000;
-    std::string from_epoch = epoch;
-    std::string not_after{};
-};
-
-struct extension {
-    std::string key;
-    std::string owner = ours;
-    long long ttl_ms = 30'000;
-};
 
 struct waiter {
     std::string id;
@@ -202,31 +170,7 @@ public:
         return eval(resp::plain().text, keys, args);
     }
 
-    std::string acquire(long long fence, const acquisition& a = {}) {
-        return request({to_acquire("K", fence, a.owner, a.ttl_ms)}, {a.from_epoch, a.not_after});
-    }
-
-    // Under `fence` where it is not zero, and as plain locks otherwise.
-    std::string extend(const std::vector<extension>& leases, long long fence = 0,
-                       const std::string& from_epoch = epoch, const std::string& not_after = {}) {
-        std::vector<asked> all;
-        for (const auto& l : leases) all.push_back(to_extend(l.key, fence, l.owner, l.ttl_ms));
-        return fence == 0 ? request_plain(all) : request(all, {from_epoch, not_after});
-    }
-
-    std::string release_plain() { return request_plain({to_release("K")}); }
-    std::string release() { return request({to_release("K")}); }
-    std::string release(long long highest, const std::string& from_epoch = epoch) {
-        return request({to_release_for_good("K", highest)}, {from_epoch});
-    }
-
-    /// One call of record.lua.
-    std::string record(const std::vector<std::string>& replaces = {}) {
-        return eval(with_held_clock(resp::record().text), {"N"}, replaces);
-    }
-
     void make_list(const std::string& key) { command({"RPUSH", key, "x"}); }
-    void make_hash(const std::string& key) { command({"HSET", key, "f", "x"}); }
     std::string type(const std::string& key) { return command({"TYPE", key}).text; }
     void take(const std::string& key, const std::string& owner, std::chrono::milliseconds ttl) {
         REQUIRE(set_nx_px(key, owner, ttl));
