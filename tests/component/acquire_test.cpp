@@ -18,6 +18,7 @@
 
 using namespace redlock;
 using namespace std::chrono_literals;
+using fakes::connected_world;
 using fakes::mode;
 using fakes::world;
 
@@ -32,8 +33,7 @@ owner_id owner_seven() {
 }  // namespace
 
 TEST_CASE("a free resource is granted, with plain keys on the nodes") {
-    world w(5);
-    w.connected();
+    connected_world w(5);
     const auto e = w.granted("stock", {.ttl = 10s});
     REQUIRE(e->outcomes == std::vector<error_code>{error_code()});
     REQUIRE(e->held);
@@ -51,8 +51,7 @@ TEST_CASE("a free resource is granted, with plain keys on the nodes") {
 TEST_CASE("the key carries the prefix and the ttl defaults to ten seconds") {
     auto o = fakes::options_for(3);
     o.key_prefix = "app:";
-    world w(o);
-    w.connected();
+    connected_world w(o);
     const auto e = w.granted("r");
     REQUIRE(e->held);
     w.run_for(1ms);
@@ -90,8 +89,7 @@ TEST_CASE("a minority that is dead, mute, slow or refusing costs nothing") {
 }
 
 TEST_CASE("somebody else's keys on a quorum are contention") {
-    world w(5);
-    w.connected();
+    connected_world w(5);
     w.take_elsewhere("r", 3);
     const auto e = w.granted("r");
     CHECK(e->outcome() == errc::contended);
@@ -104,8 +102,7 @@ TEST_CASE("somebody else's keys on a quorum are contention") {
 }
 
 TEST_CASE("an acquire is counted by how it ends, and as nothing else") {
-    world w(5);
-    w.connected();
+    connected_world w(5);
     // Granted, contended, without a quorum, too late, cancelled.
     std::array<std::uint64_t, 5> counted{};
     SECTION("granted") {
@@ -144,8 +141,7 @@ TEST_CASE("an acquire is counted by how it ends, and as nothing else") {
 }
 
 TEST_CASE("without a wait it tries again where votes were split, and ends at once beside a holder") {
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     w.run_for(10s);
     const std::string other = "ElsewhereElsewhere5678@elsewhere";
     w.nodes[0].put("r", world::elsewhere, w.now + 1h);
@@ -191,8 +187,7 @@ TEST_CASE("without a wait it tries again where votes were split, and ends at onc
 }
 
 TEST_CASE("a node that hangs delays the first try after split votes, and no other") {
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     w.run_for(10s);
     w.nodes[0].put("r", world::elsewhere, w.now + 1h);
     w.set_mode(2, mode::mute);
@@ -206,8 +201,7 @@ TEST_CASE("a node that hangs delays the first try after split votes, and no othe
 }
 
 TEST_CASE("split votes do not wait for a node that is still being connected") {
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     w.run_for(10s);
     w.set_mode(2, mode::mute);
     w.cut(2);
@@ -252,8 +246,7 @@ TEST_CASE("a majority that can't vote is no quorum, and each vote says why") {
 TEST_CASE("grants that come when the validity is over are given back") {
     auto o = fakes::options_for(3);
     o.node_timeout = 1s;
-    world w(o);
-    w.connected();
+    connected_world w(o);
     w.latency = {60ms, 60ms, 60ms};
     const auto e = w.granted("r", {.ttl = 100ms});
     CHECK(e->outcome() == errc::validity_exhausted);
@@ -283,8 +276,7 @@ TEST_CASE("a failed attempt is released on every node that it was sent to, whate
 }
 
 TEST_CASE("late grants belong to the lease and go with it") {
-    world w;
-    w.connected();
+    connected_world w;
     w.latency[2] = 200ms;
     auto e = w.granted("r");
     REQUIRE(e->held);
@@ -295,8 +287,7 @@ TEST_CASE("late grants belong to the lease and go with it") {
 }
 
 TEST_CASE("a waiter tries again until the resource is free") {
-    world w;
-    w.connected();
+    connected_world w;
     w.take_elsewhere("r", 3);
     w.after(1s, [&] {
         for (auto& n : w.nodes) n.remove("r");
@@ -313,8 +304,7 @@ TEST_CASE("a waiter tries again until the resource is free") {
 }
 
 TEST_CASE("a waiter gives its votes back between two tries") {
-    world w;
-    w.connected();
+    connected_world w;
     w.take_elsewhere("r", 2);
     const auto e = w.acquire("r", {.wait = 10s});
     bool seen = false;
@@ -330,8 +320,7 @@ TEST_CASE("a waiter gives its votes back between two tries") {
 }
 
 TEST_CASE("waiting ends by its deadline, with the reason of the last try") {
-    world w;
-    w.connected();
+    connected_world w;
     const bool dead = GENERATE(false, true);
     if (dead) {
         w.set_mode(0, mode::refuses);
@@ -349,8 +338,7 @@ TEST_CASE("waiting ends by its deadline, with the reason of the last try") {
 }
 
 TEST_CASE("however short the wait, one attempt may take node_timeout, and no more") {
-    world w;
-    w.connected();
+    connected_world w;
     w.set_mode(0, mode::mute);
     w.set_mode(1, mode::mute);
     const auto before = w.now;
@@ -360,8 +348,7 @@ TEST_CASE("however short the wait, one attempt may take node_timeout, and no mor
 }
 
 TEST_CASE("cancelling waits for nothing") {
-    world w;
-    w.connected();
+    connected_world w;
     w.set_mode(0, mode::mute);
     w.set_mode(1, mode::mute);
     const auto e = w.acquire("r", {.wait = 10s});
@@ -472,8 +459,7 @@ TEST_CASE("an acquire discarded at any step drops its pending handler once and l
 }
 
 TEST_CASE("an acquire that makes no sense sends nothing") {
-    world w;
-    w.connected();
+    connected_world w;
     struct bad {
         std::string resource;
         acquire_options how;
@@ -494,8 +480,7 @@ TEST_CASE("an acquire that makes no sense sends nothing") {
 }
 
 TEST_CASE("an owner that is in use can't be given again") {
-    world w;
-    w.connected();
+    connected_world w;
     const acquire_options mine{.owner = owner_seven()};
     SECTION("while it holds the resource") {
         const auto first = w.granted("r", mine);
@@ -530,8 +515,7 @@ TEST_CASE("an owner that is in use can't be given again") {
 }
 
 TEST_CASE("a grant is announced with the time since the call, and so is a refusal") {
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     w.run_for(10s);  // the nodes are new: a bootstrap
     const auto holder = w.granted("r");
     const auto called_at = w.now;
@@ -549,8 +533,7 @@ TEST_CASE("a grant is announced with the time since the call, and so is a refusa
 
 // Another process may have been given the same, and the same client_name.
 TEST_CASE("the value of an owner that is given is another one at each use") {
-    world w;
-    w.connected();
+    connected_world w;
     std::set<std::string> values;
     for (int i = 0; i < 3; ++i) {
         const auto e = w.granted("r", {.renew = false, .owner = owner_seven()});
@@ -565,8 +548,7 @@ TEST_CASE("the value of an owner that is given is another one at each use") {
 }
 
 TEST_CASE("a release never deletes the key of its owner's next lease") {
-    world w;
-    w.connected();
+    connected_world w;
     const acquire_options mine{.owner = owner_seven()};
     SECTION("of one that was given back") {
         auto first = w.granted("r", mine);
@@ -608,8 +590,7 @@ TEST_CASE("a release never deletes the key of its owner's next lease") {
 TEST_CASE("a lease that was granted late is renewed all the same") {
     auto o = fakes::options_for(3);
     o.node_timeout = 1s;
-    world w(o);
-    w.connected();
+    connected_world w(o);
     w.latency = {150ms, 150ms, 150ms};
     const auto e = w.acquire("r", {.ttl = 400ms});
     w.run_until_over(*e);
@@ -621,8 +602,7 @@ TEST_CASE("a lease that was granted late is renewed all the same") {
 }
 
 TEST_CASE("a server's complaint does not give the owner away") {
-    world w;
-    w.connected();
+    connected_world w;
     for (auto& n : w.nodes) {
         n.instead = [](const fakes::command& c) {
             return "-ERR unknown command `SET`, with args beginning with: `r`, `" + c.at(2) +
@@ -635,8 +615,7 @@ TEST_CASE("a server's complaint does not give the owner away") {
 }
 
 TEST_CASE("a second round does not wait for a node that says nothing") {
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     auto& stale = w.nodes[0];
     const auto seen = stale.wall.us(w.now) + 1s / 1us;
     stale.put(wire::fence_key("", "r"), std::to_string(seen), time_point::max());
@@ -657,8 +636,7 @@ TEST_CASE("a second round does not wait for a node that says nothing") {
 }
 
 TEST_CASE("votes of the first round that come late count for nothing") {
-    world w(fakes::fenced_options_for(5));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(5));
     for (std::size_t i = 0; i < 2; ++i) {
         auto& stale = w.nodes[i];
         const auto seen = stale.wall.us(w.now) + 1s / 1us;
@@ -686,8 +664,7 @@ TEST_CASE("votes of the first round that come late count for nothing") {
 }
 
 TEST_CASE("a wait beyond a year is a wait without limit") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto first = w.granted("r", {.ttl = 10s});
     const auto next = w.acquire("r", {.wait = std::chrono::milliseconds::max()});
     w.run_for(30s);

@@ -15,6 +15,7 @@
 
 using namespace redlock;
 using namespace std::chrono_literals;
+using fakes::connected_world;
 using fakes::fenced_options_for;
 using fakes::has_vote;
 using fakes::mode;
@@ -53,8 +54,7 @@ std::size_t strikes(const world& w) {
 }  // namespace
 
 TEST_CASE("a node that restarted empty with a wrong clock does not grow old when it is set right") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     w.run_for(1s);
     w.step_clock(0, -10min);
     w.crash(0, redis_model::data::lost);
@@ -111,8 +111,7 @@ TEST_CASE("a node that is steadily ahead votes at once after a durable restart")
 
 TEST_CASE("a step of a running node's clock is known to every client, newcomers too") {
     const auto by = GENERATE(duration(2s), duration(-2s), duration(300ms));
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     w.run_for(GENERATE(1s, 7s));
     const auto before = record_on(w, 0);
     w.step_clock(0, by);
@@ -147,8 +146,7 @@ TEST_CASE("a step of a running node's clock is known to every client, newcomers 
 }
 
 TEST_CASE("a step for which another client has struck the node is not struck again") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     w.run_for(1s);
     w.step_clock(0, 2s);
     const auto put = [&w](const testing::record_words& words) { put_record(w, 0, words); };
@@ -192,8 +190,7 @@ TEST_CASE("a step for which another client has struck the node is not struck aga
 }
 
 TEST_CASE("a strike is written again where another client refreshed the record just then") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     w.run_for(1s);
     const auto before = record_on(w, 0);
     int refreshed = 0;
@@ -258,8 +255,7 @@ TEST_CASE("clocks that run within the drift are never struck") {
 }
 
 TEST_CASE("an offset is refreshed when it is older than five seconds, by one client") {
-    world w(fenced_options_for(3, 1min));
-    w.connected();
+    connected_world w(fenced_options_for(3, 1min));
     const auto written = [&] {
         std::size_t n = 0;
         for (const auto& c : w.nodes[0].seen) n += keeps_clock(c) ? 1U : 0U;
@@ -276,8 +272,7 @@ TEST_CASE("an offset is refreshed when it is older than five seconds, by one cli
 TEST_CASE("where our own clock stood still leases are shortened and no node is struck") {
     auto o = guarded();
     o.ttl_max = 60s;
-    world w(o);
-    w.connected();
+    connected_world w(o);
     const auto step_all = [&](duration by) {
         for (std::size_t i = 0; i < 3; ++i) w.step_clock(i, by);
     };
@@ -341,8 +336,7 @@ TEST_CASE("where our own clock stood still leases are shortened and no node is s
 }
 
 TEST_CASE("one node's clock that jumps ahead is struck, and is no gap of our clock") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     w.step_clock(0, 20s);
     w.run_for(6s);
     CHECK(w.count(event_kind::clock_gap) == 0);
@@ -367,8 +361,7 @@ TEST_CASE("a master that was a replica has another server's data") {
 }
 
 TEST_CASE("a first replica costs one quarantine, however many clients learn of it") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     w.run_for(1s);
     const auto before = record_on(w, 1);
     w.nodes[1].set_attached_replicas(1);
@@ -415,8 +408,7 @@ TEST_CASE("a promoted replica, or a server with replicas, does not count as dura
 }
 
 TEST_CASE("of two clients with different lists of nodes the second is granted nothing") {
-    world a(guarded());
-    a.connected();
+    connected_world a(guarded());
     const auto held = a.granted("r");
     REQUIRE(held->held);
     auto other = guarded(5);  // the same three, and two that are new
@@ -450,8 +442,7 @@ TEST_CASE("of two clients with different lists of nodes the second is granted no
     SECTION("or the lists go by one name") {
         auto named = guarded(3);
         named.cluster = "all of them";
-        world first(named);
-        first.connected();
+        connected_world first(named);
         for (auto& n : named.nodes) n.name += ".example.org";
         std::swap(named.nodes[0].name, named.nodes[2].name);
         auto second = newcomer(first, named);
@@ -460,8 +451,7 @@ TEST_CASE("of two clients with different lists of nodes the second is granted no
 }
 
 TEST_CASE("a client beside a node of another set keeps its connections") {
-    world a(guarded());
-    a.connected();
+    connected_world a(guarded());
     const auto b = newcomer(a, guarded(5));
     b->run_for(1min);
     CHECK(b->count(event_kind::node_down) == 0);
@@ -470,8 +460,7 @@ TEST_CASE("a client beside a node of another set keeps its connections") {
 
 TEST_CASE("the order of a list does not matter, and sets are compared without the guard, too") {
     auto o = guarded();
-    world a(o);
-    a.connected();
+    connected_world a(o);
     if (GENERATE(true, false)) o.guard = restart_guard::off;
     SECTION("the same names in another order") {
         std::swap(o.nodes[0].name, o.nodes[1].name);
@@ -486,8 +475,7 @@ TEST_CASE("the order of a list does not matter, and sets are compared without th
 }
 
 TEST_CASE("a record of a later version counts, and keeps what this version does not know") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     world later(guarded());
     for (std::size_t i = 0; i < 3; ++i) {
         later.nodes[i].database() = w.nodes[i].database();
@@ -518,8 +506,7 @@ TEST_CASE("a record of a later version counts, and keeps what this version does 
 TEST_CASE("our own clock stood still, and the nodes are back one after the other") {
     auto o = guarded();
     o.ttl_max = 60s;
-    world w(o);
-    w.connected();
+    connected_world w(o);
     const auto kept = w.granted("r", {.ttl = 50s, .renew = false});
     REQUIRE(kept->held);
     const auto until = kept->held.valid_until();
@@ -539,8 +526,7 @@ TEST_CASE("our own clock stood still, and the nodes are back one after the other
 }
 
 TEST_CASE("clocks that all go back together are not struck: ours went ahead") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     const auto kept = w.granted("r", {.ttl = 8s});
     for (std::size_t i = 0; i < 3; ++i) w.step_clock(i, -1s);
     w.run_for(6s);
@@ -566,8 +552,7 @@ TEST_CASE("a look does not undo what a later handshake found of a node's durabil
 
 TEST_CASE("a client without the guard sees, too, that its nodes were moved to its set") {
     auto o = guarded();
-    world a(o);
-    a.connected();
+    connected_world a(o);
     o.guard = restart_guard::off;
     o.nodes[0].name = "x";
     const auto b = newcomer(a, o);

@@ -30,8 +30,7 @@ client_options joint_list() {
 /// A program with the joint list, which nodes of the old one have met, and where all nodes vote.
 struct changing {
     changing() {
-        world before(old_list());
-        before.connected();
+        connected_world before(old_list());
         before.run_for(5s);
         at = newcomer(before, joint_list());
         at->run_for(10s);

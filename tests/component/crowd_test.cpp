@@ -11,6 +11,7 @@
 
 using namespace redlock;
 using namespace std::chrono_literals;
+using fakes::connected_world;
 using fakes::mode;
 using fakes::world;
 
@@ -33,8 +34,7 @@ constexpr acquire_options quiet{.ttl = 60s, .renew = false};
 }  // namespace
 
 TEST_CASE("more acquires than nodes answer in node_timeout are all granted without a timeout") {
-    world w(GENERATE(true, false) ? fakes::options_for(3) : fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(GENERATE(true, false) ? fakes::options_for(3) : fakes::fenced_options_for(3));
     w.run_for(10s);  // fenced nodes are new: a bootstrap
     w.service = 100us;
     const auto all = acquire_many(w, 1'000, quiet);
@@ -44,8 +44,7 @@ TEST_CASE("more acquires than nodes answer in node_timeout are all granted witho
 }
 
 TEST_CASE("an acquire held up beyond connect_timeout fails with backlog votes and leaves no key") {
-    world w;
-    w.connected();
+    connected_world w;
     w.service = 1ms;
     const auto all = acquire_many(w, 1'000, quiet);
     w.run_for(700ms);
@@ -62,8 +61,7 @@ TEST_CASE("an acquire held up beyond connect_timeout fails with backlog votes an
 
 TEST_CASE("an acquire with an owner costs about what others do, however many there are") {
     const auto processor_time = [](const acquire_options& how) {
-        world w;
-        w.connected();
+        connected_world w;
         const std::clock_t before = std::clock();
         const auto all = acquire_many(w, 10'000, how);
         return std::clock() - before;
@@ -76,8 +74,7 @@ TEST_CASE("an acquire with an owner costs about what others do, however many the
 }
 
 TEST_CASE("a mute quorum fails all acquires within about connect_timeout, a mute minority none") {
-    world w;
-    w.connected();
+    connected_world w;
     w.set_mode(0, mode::mute);
     w.set_mode(1, mode::mute);
     const auto all = acquire_many(w, 1'000, quiet);
@@ -94,8 +91,7 @@ TEST_CASE("a mute quorum fails all acquires within about connect_timeout, a mute
 }
 
 TEST_CASE("a quorum that is mute for a moment costs fewer than 400 of a thousand acquires") {
-    world w;
-    w.connected();
+    connected_world w;
     w.service = 100us;
     const auto all = acquire_many(w, 1'000, quiet);
     w.run_for(20ms);
@@ -109,8 +105,7 @@ TEST_CASE("a quorum that is mute for a moment costs fewer than 400 of a thousand
 }
 
 TEST_CASE("a client that stood still asks for no more at once when it goes on") {
-    world w;
-    w.connected();
+    connected_world w;
     w.service = 100us;
     const auto all = acquire_many(w, 1'000, quiet);
     w.run_for(20ms);
@@ -120,8 +115,7 @@ TEST_CASE("a client that stood still asks for no more at once when it goes on") 
 }
 
 TEST_CASE("what a silent minority leaves undecided hinders nobody else") {
-    world w;
-    w.connected();
+    connected_world w;
     w.set_mode(2, mode::mute);
     w.take_elsewhere("split", 1, 1h);
     for (int i = 0; i < 20; ++i) {
@@ -137,8 +131,7 @@ TEST_CASE("what a silent minority leaves undecided hinders nobody else") {
 }
 
 TEST_CASE("whatever becomes of those inside, the window has room again") {
-    world w(GENERATE(true, false) ? fakes::options_for(3) : fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(GENERATE(true, false) ? fakes::options_for(3) : fakes::fenced_options_for(3));
     w.run_for(10s);
     w.take_elsewhere("taken", 3);
     for (int i = 0; i < 100; ++i) {
@@ -167,8 +160,7 @@ TEST_CASE("whatever becomes of those inside, the window has room again") {
 }
 
 TEST_CASE("an acquire that is held up can be cancelled, and sends nothing to any node") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto all = acquire_many(w, 1'000, quiet);
     w.cancel(*all.back());
     CHECK(all.back()->outcome() == boost::asio::error::operation_aborted);
@@ -179,24 +171,21 @@ TEST_CASE("an acquire that is held up can be cancelled, and sends nothing to any
 }
 
 TEST_CASE("a client that closes ends the acquires that are held up with client_closed") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto all = acquire_many(w, 1'000, quiet);
     w.close();
     CHECK(count(all, errc::client_closed) == 1'000);
 }
 
 TEST_CASE("a context that ends drops the acquires that are held up") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto all = acquire_many(w, 1'000, quiet);
     w.discard();
     for (const auto& e : all) REQUIRE(e->discards == 1);
 }
 
 TEST_CASE("an acquire that was held up does not pass a waiter that joined the queue meanwhile") {
-    world w;
-    w.connected();
+    connected_world w;
     w.take_elsewhere("r999", 3, 1s);
     const auto all = acquire_many(w, 1'000, quiet);
     const auto waiting = w.acquire("r999", {.ttl = 60s, .wait = 10s});
@@ -208,8 +197,7 @@ TEST_CASE("an acquire that was held up does not pass a waiter that joined the qu
 }
 
 TEST_CASE("renewals pass the acquires that are held up") {
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     w.run_for(10s);
     const auto held = w.granted("kept", {.ttl = 1s});
     REQUIRE(held->held);
@@ -223,8 +211,7 @@ TEST_CASE("renewals pass the acquires that are held up") {
 }
 
 TEST_CASE("thousands of leases are renewed bit by bit, and none is lost") {
-    world w(GENERATE(true, false) ? fakes::options_for(3) : fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(GENERATE(true, false) ? fakes::options_for(3) : fakes::fenced_options_for(3));
     w.run_for(10s);
     constexpr std::size_t leases = 4'000;
     const auto all = acquire_many(w, leases, {.ttl = 10s});
@@ -246,8 +233,7 @@ TEST_CASE("thousands of leases are renewed bit by bit, and none is lost") {
 }
 
 TEST_CASE("leases are renewed after their nodes were silent, all of them") {
-    world w;
-    w.connected();
+    connected_world w;
     constexpr std::size_t leases = 3'000;
     const auto all = acquire_many(w, leases, {.ttl = 10s});
     w.run_for(500ms);
@@ -291,8 +277,7 @@ TEST_CASE("a lease with little time is renewed before thousands that have more")
 }
 
 TEST_CASE("renewals go on whatever becomes of the leases of those that are under way") {
-    world w;
-    w.connected();
+    connected_world w;
     auto kept = w.granted("kept", {.ttl = 3s});
     for (int i = 0; i < 20; ++i) {
         auto all = acquire_many(w, 4, {.ttl = 300ms});

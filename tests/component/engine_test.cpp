@@ -14,6 +14,7 @@
 
 using namespace redlock;
 using namespace std::chrono_literals;
+using fakes::connected_world;
 using fakes::mode;
 using fakes::world;
 
@@ -126,8 +127,7 @@ TEST_CASE("an engine discarded at any step drops each pending handler once and l
 }
 
 TEST_CASE("what begins after the close ends with it") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r");
     w.close();
     CHECK(w.acquire("x")->outcome() == errc::client_closed);
@@ -142,8 +142,7 @@ TEST_CASE("what begins after the close ends with it") {
 }
 
 TEST_CASE("a client that closes stops lost tokens and ends watchers with client_closed") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r");
     const auto token = e->held.lost_token();
     const auto lost = w.lost(e->held);
@@ -153,8 +152,7 @@ TEST_CASE("a client that closes stops lost tokens and ends watchers with client_
 }
 
 TEST_CASE("a close waits for connections that releases are owed to") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.renew = false});
     w.run_for(1ms);
     for (std::size_t i = 0; i < 3; ++i) w.cut(i);  // they had just come up, so they rest a little
@@ -168,15 +166,13 @@ TEST_CASE("a close waits for connections that releases are owed to") {
 }
 
 TEST_CASE("a close without anything out is over at once") {
-    world w;
-    w.connected();
+    connected_world w;
     w.close();
     CHECK(w.engine->is_over());
 }
 
 TEST_CASE("a close is no failure of a renewal, and owes nothing to a next connection") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 3s});
     w.set_mode(0, mode::mute);
     while (w.nodes[1].count("EVALSHA") == 0) REQUIRE(w.turn());  // the renewal is under way
@@ -189,8 +185,7 @@ TEST_CASE("a close is no failure of a renewal, and owes nothing to a next connec
 }
 
 TEST_CASE("leases on distinct resources do not mind each other") {
-    world w(5);
-    w.connected();
+    connected_world w(5);
     std::vector<fakes::ending_ptr> all;
     for (int i = 0; i < 200; ++i) all.push_back(w.acquire("r" + std::to_string(i), {.ttl = 1s}));
     w.set_mode(0, mode::mute);
@@ -209,8 +204,7 @@ TEST_CASE("leases on distinct resources do not mind each other") {
 }
 
 TEST_CASE("contenders hold one at a time and all get their turn") {
-    world w;
-    w.connected();
+    connected_world w;
     std::vector<fakes::ending_ptr> all;
     for (int i = 0; i < 8; ++i) all.push_back(w.acquire("r", {.ttl = 5s, .wait = 60s}));
     std::size_t served = 0;
@@ -255,8 +249,7 @@ TEST_CASE("a completion for which there is no memory does not keep a client from
         void complete(error_code) override { throw std::bad_alloc(); }
         void discard() noexcept override {}
     };
-    world w;
-    w.connected();
+    connected_world w;
     CHECK_THROWS_AS(w.engine->begin(detail::operation_ptr(new unheard(nullptr)), w.now),
                     std::bad_alloc);
     w.engine->close(w.now);
@@ -336,8 +329,7 @@ TEST_CASE("a node that refuses SUBSCRIBE is reported once, until the client list
 }
 
 TEST_CASE("a node that stays away is reported once, then once a minute, and when it is back") {
-    world w;
-    w.connected();
+    connected_world w;
     w.set_mode(0, mode::refuses);
     w.run_for(59s);
     REQUIRE(w.count(event_kind::node_down) == 2);  // it hung up, and then refused

@@ -14,13 +14,13 @@
 
 using namespace redlock;
 using namespace std::chrono_literals;
+using fakes::connected_world;
 using fakes::ending_ptr;
 using fakes::mode;
 using fakes::world;
 
 TEST_CASE("an extension moves the end, counted from when it was sent") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 1s, .renew = false});
     w.run_for(500ms);
     const auto sent = w.now;
@@ -35,8 +35,7 @@ TEST_CASE("an extension moves the end, counted from when it was sent") {
 }
 
 TEST_CASE("renewal keeps the new ttl") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 1s});
     w.extend(e->held, 30s);
     w.run_for(7s);  // a third of it, and up to a twelfth early
@@ -46,8 +45,7 @@ TEST_CASE("renewal keeps the new ttl") {
 }
 
 TEST_CASE("a shorter ttl never moves the end back") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 10s, .renew = false});
     const auto until = e->held.valid_until();
     const auto x = w.extend(e->held, 1s);
@@ -59,8 +57,7 @@ TEST_CASE("a shorter ttl never moves the end back") {
 }
 
 TEST_CASE("where too few answer the old validity stands") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 5s, .renew = false});
     const auto until = e->held.valid_until();
     const mode fault = GENERATE(mode::mute, mode::refuses);
@@ -75,8 +72,7 @@ TEST_CASE("where too few answer the old validity stands") {
 
 TEST_CASE("answers read after the holder saw its lease expired do not revive it") {
     const bool renews = GENERATE(true, false);
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 1s, .renew = renews});
     const auto l = w.lost(e->held);
     const auto until = e->held.valid_until();
@@ -95,8 +91,7 @@ TEST_CASE("answers read after the holder saw its lease expired do not revive it"
 }
 
 TEST_CASE("a quorum that says 'not yours' ends the lease") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 5s, .renew = false});
     const auto lost = w.lost(e->held);
     w.take_elsewhere("r", 2);
@@ -108,8 +103,7 @@ TEST_CASE("a quorum that says 'not yours' ends the lease") {
 }
 
 TEST_CASE("what has ended is not extended") {
-    world w;
-    w.connected();
+    connected_world w;
     auto e = w.granted("r", {.ttl = 1s, .renew = false});
     SECTION("lost before") {
         w.run_for(2s);
@@ -160,8 +154,7 @@ TEST_CASE("an extension that makes no sense sends nothing") {
 
 TEST_CASE("an extension cancelled at any step completes once and the lease stands") {
     for (std::size_t k = 0; k < 20; ++k) {
-        world w;
-        w.connected();
+        connected_world w;
         const auto e = w.granted("r", {.ttl = 5s});
         const auto x = w.extend(e->held, 10s);
         for (std::size_t i = 0; i < k && !x->is_over(); ++i) w.turn();
@@ -176,8 +169,7 @@ TEST_CASE("an extension cancelled at any step completes once and the lease stand
 }
 
 TEST_CASE("a renewal and an extension may be under way at once") {
-    world w;
-    w.connected();
+    connected_world w;
     w.latency = {20ms, 20ms, 20ms};
     const auto e = w.granted("r", {.ttl = 3s});
     w.run_for(970ms);  // the renewal has left
@@ -195,8 +187,7 @@ TEST_CASE("a holder's extension and a renewal that cross leave the holder's ttl"
     const bool is_longer = GENERATE(true, false);
     // How the two are sent, and answered: one after the other on the nodes that decide.
     const bool is_extension_first = GENERATE(true, false);
-    world w;
-    w.connected();
+    connected_world w;
     w.latency = {20ms, 20ms, 20ms};
     const auto e = w.granted("r", {.ttl = 3s});
     const auto renewed = w.engine->stats().renewals;
@@ -252,8 +243,7 @@ std::vector<std::pair<std::size_t, std::int64_t>> extensions(const world& w, std
 }  // namespace
 
 TEST_CASE("a node whose fence ran ahead takes the key again before another node is empty") {
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 3s});
     const auto fence = e->held.fence();
     w.nodes[0].remove("r");
@@ -273,8 +263,7 @@ TEST_CASE("the holder's extension takes the key again above a fence that ran ahe
     // A node that has not answered may still deny the lease, in either round.
     const auto [how, a_round] =
         GENERATE(table<mode, duration>({{mode::mute, 50ms}, {mode::refuses, 200us}}));
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     const auto e = granted_but_on(w, 0, 5s, {.ttl = 5s, .renew = false});
     const auto fence = e->held.fence();
     w.set_mode(1, how);
@@ -290,8 +279,7 @@ TEST_CASE("the holder's extension takes the key again above a fence that ran ahe
 }
 
 TEST_CASE("the second round passes a rival that raises the fence while the first is under way") {
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     // Its clock is ahead, and it tries between the two rounds as well.
     const auto e = granted_but_on(w, 0, 400ms, {.ttl = 5s, .renew = false});
     w.set_mode(1, mode::mute);
@@ -303,8 +291,7 @@ TEST_CASE("the second round passes a rival that raises the fence while the first
 }
 
 TEST_CASE("only leases whose fence was refused are sent again, and once only") {
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     const auto a = granted_but_on(w, 0, 5s, {.ttl = 3s}, "a");
     const auto b = w.granted("b", {.ttl = 3s});
     w.set_mode(1, mode::refuses);
@@ -320,8 +307,7 @@ TEST_CASE("only leases whose fence was refused are sent again, and once only") {
 }
 
 TEST_CASE("a rival that is always faster costs one more round for each try") {
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     const auto e = granted_but_on(w, 0, 8s, {.ttl = 3s});
     w.set_mode(1, mode::refuses);
     std::int64_t raised = 0;
@@ -340,8 +326,7 @@ TEST_CASE("a rival that is always faster costs one more round for each try") {
 }
 
 TEST_CASE("an implausible fence from one node does not raise the fence of an extension") {
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 5s, .renew = false});
     outrun(w, 0, "r", 16s);  // a quarter of ttl_max is 15 s
     w.set_mode(1, mode::refuses);
@@ -357,8 +342,7 @@ TEST_CASE("an implausible fence from one node does not raise the fence of an ext
 }
 
 TEST_CASE("a quorum that is free under higher fences ends the lease") {
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 5s, .renew = false});
     outrun(w, 0, "r", 5s);
     outrun(w, 1, "r", 5s);
@@ -371,8 +355,7 @@ TEST_CASE("a quorum that is free under higher fences ends the lease") {
 
 TEST_CASE("an extension that is cancelled between its rounds sends no second one") {
     for (std::size_t k = 0; k < 12; ++k) {
-        world w(fakes::fenced_options_for(3));
-        w.connected();
+        connected_world w(fakes::fenced_options_for(3));
         const auto e = granted_but_on(w, 0, 5s, {.ttl = 5s, .renew = false});
         w.set_mode(1, mode::mute);
         const auto x = w.extend(e->held, 10s);
@@ -490,8 +473,7 @@ TEST_CASE("a lease whose key one of two nodes lost stands, one of the only node'
 
 TEST_CASE("nodes that come back empty, one at a time, cost no lease though others raise fences") {
     const std::size_t nodes = GENERATE(3U, 4U, 5U);
-    world w(fakes::fenced_options_for(nodes, 4s));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(nodes, 4s));
     const auto e = w.granted("r", {.ttl = 3s});
     for (std::size_t node = 0; node < nodes; ++node) {
         w.crash(node, fakes::redis_model::data::lost);
@@ -508,8 +490,7 @@ TEST_CASE("nodes that come back empty, one at a time, cost no lease though other
 TEST_CASE("without the guard a node that comes back empty may have granted the key") {
     auto options = fakes::fenced_options_for(3);
     options.guard = restart_guard::off;
-    world w(options);
-    w.connected();
+    connected_world w(options);
     const auto e = w.granted("r", {.ttl = 3s});
     const auto lost = w.lost(e->held);
     w.run_for(10ms);
@@ -528,8 +509,7 @@ TEST_CASE("without the guard a node that comes back empty may have granted the k
 }
 
 TEST_CASE("a lease by several resources, a slot or a share is taken as others are") {
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     ending_ptr e;
     std::string key = "r";
     SECTION("several") { w.run_until_over(*(e = w.acquire_all({"r", "s"}, {.ttl = 3s}))); }

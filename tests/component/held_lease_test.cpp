@@ -12,12 +12,11 @@
 
 using namespace redlock;
 using namespace std::chrono_literals;
+using fakes::connected_world;
 using fakes::mode;
-using fakes::world;
 
 TEST_CASE("renewal keeps a lease alive, at a third of its ttl") {
-    world w(5);
-    w.connected();
+    connected_world w(5);
     const auto e = w.granted("r", {.ttl = 3s});
     w.run_for(60s);
     REQUIRE(e->held);
@@ -29,8 +28,7 @@ TEST_CASE("renewal keeps a lease alive, at a third of its ttl") {
 }
 
 TEST_CASE("renewal goes on while a minority is gone, and over a broken connection") {
-    world w(5);
-    w.connected();
+    connected_world w(5);
     const auto e = w.granted("r", {.ttl = 1s});
     w.set_mode(0, mode::mute);
     w.set_mode(1, mode::refuses);
@@ -43,8 +41,7 @@ TEST_CASE("renewal goes on while a minority is gone, and over a broken connectio
 }
 
 TEST_CASE("renewal finds the scripts again where they were flushed") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 1s});
     for (auto& n : w.nodes) n.flush_scripts();
     w.run_for(5s);
@@ -53,8 +50,7 @@ TEST_CASE("renewal finds the scripts again where they were flushed") {
 }
 
 TEST_CASE("a lease that nothing renews is lost before its end, as expired") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 1s, .renew = false});
     const auto granted_at = w.now;
     const auto lost = w.lost(e->held);
@@ -72,8 +68,7 @@ TEST_CASE("a lease that nothing renews is lost before its end, as expired") {
 }
 
 TEST_CASE("the loss is reported by the margin earlier") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 1s, .renew = false, .loss_margin = 400ms});
     const auto lost = w.lost(e->held);
     w.run_until_over(*lost);
@@ -81,8 +76,7 @@ TEST_CASE("the loss is reported by the margin earlier") {
 }
 
 TEST_CASE("a lease whose renewals reach no quorum is lost as unreachable") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 1s});
     const auto lost = w.lost(e->held);
     const mode fault = GENERATE(mode::mute, mode::refuses);
@@ -100,8 +94,7 @@ TEST_CASE("a lease whose renewals reach no quorum is lost as unreachable") {
 }
 
 TEST_CASE("a loss because the nodes refused the renewal tells their words") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 3s});
     const auto lost = w.lost(e->held);
     for (const std::size_t i : {0U, 1U}) {
@@ -125,8 +118,7 @@ TEST_CASE("a loss because the nodes refused the renewal tells their words") {
 }
 
 TEST_CASE("a renewal that fails is tried again until it succeeds") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 3s});
     w.set_mode(0, mode::refuses);
     w.set_mode(1, mode::refuses);
@@ -138,8 +130,7 @@ TEST_CASE("a renewal that fails is tried again until it succeeds") {
 }
 
 TEST_CASE("a lease whose keys are gone or taken by others is lost as taken") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 3s});
     const auto lost = w.lost(e->held);
     const bool taken = GENERATE(false, true);
@@ -162,8 +153,7 @@ TEST_CASE("a lease whose keys are gone or taken by others is lost as taken") {
 }
 
 TEST_CASE("a lease is not held for longer than max_hold") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 1s, .max_hold = 5s});
     const auto lost = w.lost(e->held);
     const auto before = w.now;
@@ -174,8 +164,7 @@ TEST_CASE("a lease is not held for longer than max_hold") {
 }
 
 TEST_CASE("a loss stops each lost_token, also one that is taken after the loss") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 1s, .renew = false});
     const auto early = e->held.lost_token();
     bool was_live = true;
@@ -188,8 +177,7 @@ TEST_CASE("a loss stops each lost_token, also one that is taken after the loss")
 }
 
 TEST_CASE("a holder may drop its lease in the very callback that tells of the loss") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 1s, .renew = false});
     const std::stop_callback drop(e->held.lost_token(), [&] { e->held = lease(); });
     w.run_for(1s);
@@ -198,8 +186,7 @@ TEST_CASE("a holder may drop its lease in the very callback that tells of the lo
 }
 
 TEST_CASE("a lease that is dropped is given back") {
-    world w;
-    w.connected();
+    connected_world w;
     auto e = w.granted("r");
     w.run_for(1ms);
     const auto lost = w.lost(e->held);
@@ -212,8 +199,7 @@ TEST_CASE("a lease that is dropped is given back") {
 }
 
 TEST_CASE("a lease that is detached runs out by itself") {
-    world w;
-    w.connected();
+    connected_world w;
     auto e = w.granted("r", {.ttl = 1s});
     w.run_for(1ms);
     const auto lost = w.lost(e->held);
@@ -228,8 +214,7 @@ TEST_CASE("a lease that is detached runs out by itself") {
 }
 
 TEST_CASE("loss and drop may come at one instant") {
-    world w;
-    w.connected();
+    connected_world w;
     auto e = w.granted("r", {.ttl = 1s, .renew = false});
     const auto lost = w.lost(e->held);
     // The holder ends it; before its message arrives the loss is due.
@@ -247,8 +232,7 @@ TEST_CASE("loss and drop may come at one instant") {
 TEST_CASE("a lease may outlive its client") {
     lease held;
     {
-        world w;
-        w.connected();
+        connected_world w;
         held = std::move(w.granted("r")->held);
         REQUIRE(held);
     }
@@ -257,8 +241,7 @@ TEST_CASE("a lease may outlive its client") {
 }
 
 TEST_CASE("a lease that waits for room among the renewals is not renewed twice in one round") {
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 1s});
     auto& under_way = w.engine->renewal_window();
     while (under_way.has_room()) under_way.enter();
@@ -285,8 +268,7 @@ TEST_CASE("a lease that waits for room among the renewals is not renewed twice i
 
 TEST_CASE("where the scripts are gone a renewal goes out again for the leases that are left") {
     const bool is_first = GENERATE(true, false);
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     w.latency = {5ms, 5ms, 5ms};
     auto a = w.granted("a", {.ttl = 3s});
     auto b = w.granted("b", {.ttl = 3s});
@@ -314,8 +296,7 @@ TEST_CASE("where the scripts are gone a renewal goes out again for the leases th
 }
 
 TEST_CASE("a renewal that waits for a connection goes out for the leases that are left") {
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     w.latency = {2ms, 2ms, 2ms};
     auto a = w.granted("a", {.ttl = 3s});
     const auto b = w.granted("b", {.ttl = 3s});

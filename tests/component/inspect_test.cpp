@@ -9,12 +9,12 @@
 
 using namespace redlock;
 using namespace std::chrono_literals;
+using fakes::connected_world;
 using fakes::mode;
 using fakes::world;
 
 TEST_CASE("an inspection shows the holder, not the whole owner") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 10s});
     w.run_for(1s);
     const auto seen = w.inspect("r");
@@ -59,8 +59,7 @@ TEST_CASE("an inspection tells what each node said, or why it did not") {
 }
 
 TEST_CASE("a list does not go on with a server that does not") {
-    world w;
-    w.connected();
+    connected_world w;
     w.nodes[0].instead = [](const fakes::command& c) {
         return c.front() == "SCAN" ? std::optional<std::string>("*2\r\n$1\r\n7\r\n*0\r\n") : std::nullopt;
     };
@@ -72,8 +71,7 @@ TEST_CASE("a list does not go on with a server that does not") {
 }
 
 TEST_CASE("an inspection without a resource, and one that is cancelled, say so once") {
-    world w;
-    w.connected();
+    connected_world w;
     CHECK(w.inspect("")->outcome() == errc::invalid_argument);
     for (std::size_t k = 0; k < 12; ++k) {
         const auto seen = w.inspect("r");

@@ -8,12 +8,11 @@
 
 using namespace redlock;
 using namespace std::chrono_literals;
+using fakes::connected_world;
 using fakes::mode;
-using fakes::world;
 
 TEST_CASE("a node that goes on after its client has died takes no key for it") {
-    world w(fakes::fenced_options_for(3));
-    w.connected();
+    connected_world w(fakes::fenced_options_for(3));
     w.run_for(1s);
     SECTION("that acquired") {
         w.set_mode(0, mode::mute);
@@ -38,8 +37,7 @@ TEST_CASE("a node that goes on after its client has died takes no key for it") {
 TEST_CASE("a node whose clock was set forward refuses one command, and is looked at once") {
     auto options = fakes::fenced_options_for(3);
     options.guard = restart_guard::off;  // which would strike it
-    world w(options);
-    w.connected();
+    connected_world w(options);
     w.step_clock(0, 5s);
     const auto calls = w.nodes[0].count("EVALSHA");
     const auto first = w.granted("first");
@@ -56,8 +54,7 @@ TEST_CASE("a node whose clock was set forward refuses one command, and is looked
 TEST_CASE("a vote that came too late says so") {
     auto options = fakes::fenced_options_for(1);
     options.guard = restart_guard::off;
-    world w(options);
-    w.connected();
+    connected_world w(options);
     w.step_clock(0, 5s);
     const auto e = w.granted("r");
     CHECK(e->outcome() == errc::no_quorum);
@@ -70,8 +67,7 @@ TEST_CASE("a vote that came too late says so") {
 TEST_CASE("a node whose clock was set back refuses no command as late") {
     auto options = fakes::fenced_options_for(3);
     options.guard = restart_guard::off;
-    world w(options);
-    w.connected();
+    connected_world w(options);
     w.step_clock(0, -5s);
     w.granted("r");
     w.run_for(1ms);

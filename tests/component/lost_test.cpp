@@ -10,11 +10,11 @@
 
 using namespace redlock;
 using namespace std::chrono_literals;
+using fakes::connected_world;
 using fakes::world;
 
 TEST_CASE("each watcher of a lease is notified of its loss once, unless it was cancelled") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 1s, .renew = false});
     std::vector<fakes::ending_ptr> watchers;
     for (int i = 0; i < 5; ++i) watchers.push_back(w.lost(e->held));
@@ -31,8 +31,7 @@ TEST_CASE("each watcher of a lease is notified of its loss once, unless it was c
 }
 
 TEST_CASE("cancelling leaves nothing behind") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 1s});
     const auto lost = w.lost(e->held);
     w.cancel(*lost);
@@ -43,8 +42,7 @@ TEST_CASE("cancelling leaves nothing behind") {
 }
 
 TEST_CASE("a lease that is released is not lost") {
-    world w;
-    w.connected();
+    connected_world w;
     auto e = w.granted("r");
     const auto lost = w.lost(e->held);
     const auto state = state_of(e->held);

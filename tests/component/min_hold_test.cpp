@@ -119,8 +119,7 @@ TEST_CASE("a holder that dies or is let go keeps the keys for the longer of ttl 
 }
 
 TEST_CASE("min_hold counts from the grant, also where the votes for it came one after the other") {
-    world w(any_options());
-    w.connected();
+    connected_world w(any_options());
     w.latency = {100us, w.options.node_timeout / 2 - 1ms, 10 * w.options.node_timeout};
     const auto e = w.granted("r", {.ttl = 900ms, .min_hold = 1s});
     REQUIRE(e->held);
@@ -173,8 +172,7 @@ TEST_CASE("an owed release keeps the key for what is left then") {
 }
 
 TEST_CASE("nothing is kept of an attempt that was granted nothing") {
-    world w(any_options());
-    w.connected();
+    connected_world w(any_options());
     SECTION("refused") {
         w.take_elsewhere("r", 2);
         CHECK(w.granted("r", {.min_hold = 10s})->outcome() == errc::contended);

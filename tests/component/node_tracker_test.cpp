@@ -16,6 +16,7 @@
 
 using namespace redlock;
 using namespace std::chrono_literals;
+using fakes::connected_world;
 using fakes::fenced_options_for;
 using fakes::mode;
 using fakes::put_record;
@@ -101,8 +102,7 @@ TEST_CASE("nodes that do not answer are waited for no longer than connect_timeou
 }
 
 TEST_CASE("a flushed node is amnesiac, greeted again, and votes when its quarantine is over") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     w.set_mode(2, mode::refuses);
     w.run_for(20ms);
     w.nodes[1].flush();
@@ -116,8 +116,7 @@ TEST_CASE("a flushed node is amnesiac, greeted again, and votes when its quarant
 }
 
 TEST_CASE("an idle client sees a flush, and the node's quarantine begins then") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     w.nodes[1].flush();
     w.run_for(5100ms);
     CHECK(w.count(event_kind::node_down) == 1);
@@ -129,8 +128,7 @@ TEST_CASE("an idle client sees a flush, and the node's quarantine begins then") 
 }
 
 TEST_CASE("a look at a node brings no script along, but for one that lost its scripts") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     const auto by_hash = w.nodes[1].count("EVALSHA");
     const auto whole = w.nodes[1].count("EVAL");
     w.run_for(6s);
@@ -145,8 +143,7 @@ TEST_CASE("a look at a node brings no script along, but for one that lost its sc
 }
 
 TEST_CASE("a vote counts only where the quarantine was over when its round was sent") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     w.set_mode(2, mode::refuses);
     restart_empty(w, 1);
     const auto began = w.now;
@@ -161,8 +158,7 @@ TEST_CASE("a vote counts only where the quarantine was over when its round was s
 }
 
 TEST_CASE("a quarantined node is sent the acquire, and keeps the key") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     restart_empty(w, 1);
     const auto e = w.granted("r");
     CHECK(e->outcome() == error_code{});
@@ -171,8 +167,7 @@ TEST_CASE("a quarantined node is sent the acquire, and keeps the key") {
 }
 
 TEST_CASE("extensions are counted by the same rule") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     const auto e = w.granted("r", {.ttl = 2s, .renew = false});
     w.set_mode(2, mode::refuses);
     restart_empty(w, 1);
@@ -183,8 +178,7 @@ TEST_CASE("extensions are counted by the same rule") {
 }
 
 TEST_CASE("a lease outlives a rolling restart of all nodes without their data") {
-    world w(guarded(5));
-    w.connected();
+    connected_world w(guarded(5));
     const auto e = w.granted("r", {.ttl = 1s});
     const auto fence = e->held.fence();
     for (std::size_t i = 0; i < 5; ++i) {
@@ -199,8 +193,7 @@ TEST_CASE("a lease outlives a rolling restart of all nodes without their data") 
 }
 
 TEST_CASE("a node that became a replica has no vote, and takes no key") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     w.nodes[1].set_replica(true);
     w.cut(1);
     w.run_for(50ms);
@@ -219,8 +212,7 @@ TEST_CASE("a node that became a replica has no vote, and takes no key") {
 }
 
 TEST_CASE("a master that turned replica is found by its answer") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     w.nodes[1].set_replica(true);
     const auto e = w.granted("r");
     CHECK(e->outcome() == error_code{});
@@ -229,8 +221,7 @@ TEST_CASE("a master that turned replica is found by its answer") {
 }
 
 TEST_CASE("a clock that is off has no vote, one that jumps none for a while") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     SECTION("off from the start of a connection") {
         w.step_clock(1, GENERATE(duration(1h), duration(-1h)));
         w.cut(1);
@@ -250,8 +241,7 @@ TEST_CASE("a clock that is off has no vote, one that jumps none for a while") {
 }
 
 TEST_CASE("a stale majority gets a second round, under a fence above all") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     const auto first = w.granted("r");
     const auto fence = first->held.fence();
     w.release(std::move(first->held));
@@ -283,8 +273,7 @@ TEST_CASE("no fence is drawn by clocks that are far apart") {
 }
 
 TEST_CASE("a fence that ran too far ahead of the nodes' clocks is not followed") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     const auto first = w.granted("r");
     const auto fence = first->held.fence();
     w.release(std::move(first->held));
@@ -298,8 +287,7 @@ TEST_CASE("a fence that ran too far ahead of the nodes' clocks is not followed")
 }
 
 TEST_CASE("a release after a broken connection raises the fence above what lies in it") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     w.release(std::move(w.granted("r")->held));  // the nodes know a fence
     w.run_for(1ms);
     w.set_mode(1, mode::mute);
@@ -316,8 +304,7 @@ TEST_CASE("a release after a broken connection raises the fence above what lies 
 }
 
 TEST_CASE("a release under another record raises nothing") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     const auto e = w.granted("r", {.renew = false});
     w.run_for(1ms);
     restart_empty(w, 1);
@@ -344,8 +331,7 @@ std::string left_by_a_late_extension(world& w, std::size_t node, lease held) {
 }
 
 TEST_CASE("a break hides what was sent since the node forgot, and the release raises above that") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     const auto e = w.granted("r", {.ttl = 1500ms, .renew = false});
     w.run_for(1ms);
     restart_empty(w, 1);
@@ -356,8 +342,7 @@ TEST_CASE("a break hides what was sent since the node forgot, and the release ra
 }
 
 TEST_CASE("a node that was greeted after the grant forgets no less") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     world late(guarded());
     for (std::size_t i = 0; i < 3; ++i) {  // an existing cluster
         auto words = record_on(w, i);
@@ -373,8 +358,7 @@ TEST_CASE("a node that was greeted after the grant forgets no less") {
 }
 
 TEST_CASE("a release is not over where a replica could not raise the fence") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     w.release(std::move(w.granted("r")->held));  // the nodes know a fence
     w.run_for(1ms);
     w.latency[1] = 600ms;
@@ -402,8 +386,7 @@ TEST_CASE("a replica is left in peace") {
 }
 
 TEST_CASE("renewals that are due together travel together") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     std::vector<fakes::ending_ptr> held;
     for (int i = 0; i < 200; ++i) held.push_back(w.acquire("r" + std::to_string(i), {.ttl = 1s}));
     w.run_for(5ms);
@@ -445,8 +428,7 @@ TEST_CASE("init with a node missing succeeds, and the nodes that it reached vote
 }
 
 TEST_CASE("clients that are connected learn of a longer quarantine before anything counts") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     // Another client raises it.
     for (std::size_t i = 0; i < 3; ++i) {
         auto words = record_on(w, i);
@@ -464,8 +446,7 @@ TEST_CASE("clients that are connected learn of a longer quarantine before anythi
 }
 
 TEST_CASE("a smaller ttl_max on record is reported, too") {
-    world small(guarded());
-    small.connected();
+    connected_world small(guarded());
     world w(fenced_options_for(3, 1h));
     w.now = small.now;
     for (std::size_t i = 0; i < 3; ++i) {
@@ -478,8 +459,7 @@ TEST_CASE("a smaller ttl_max on record is reported, too") {
 }
 
 TEST_CASE("different values of ttl_max on the records are reported once each") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     w.run_for(6s);
     for (std::size_t i = 0; i < 3; ++i) {
         auto words = record_on(w, i);
@@ -494,8 +474,7 @@ TEST_CASE("different values of ttl_max on the records are reported once each") {
 }
 
 TEST_CASE("a larger ttl_max on record is reported and counts") {
-    world large(fenced_options_for(3, 1h));
-    large.connected();
+    connected_world large(fenced_options_for(3, 1h));
     world w(guarded());
     w.now = large.now;
     for (std::size_t i = 0; i < 3; ++i) {
@@ -548,8 +527,7 @@ TEST_CASE("what endangers locks on a node is reported once, and again when it is
 }
 
 TEST_CASE("persistence that is not durable is reported once, as info") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     CHECK(warnings(w).empty());
     REQUIRE(w.count(event_kind::node_reported, severity::info) == 3);
     for (const auto& e : w.events) {
@@ -574,8 +552,7 @@ TEST_CASE("a replica's settings are not reported: it has no vote") {
 
 TEST_CASE("a holder of our form without our fence beside it is reported once for its resource") {
     const std::string id = "ABCDEFGHIJKLMNOPQRST_-";
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     const auto hold = [&](const std::string& resource, const std::string& value) {
         for (auto& node : w.nodes) node.put(resource, value, w.now + 1h);
         const auto e = w.granted(resource);
@@ -616,8 +593,7 @@ TEST_CASE("the same key under two prefixes is reported by the second client") {
     auto with_prefix = guarded();
     with_prefix.key_prefix = "app:";
     with_prefix.client_name = "other";
-    world first(with_prefix);
-    first.connected();
+    connected_world first(with_prefix);
     const auto held = first.granted("r");
     REQUIRE(held->held);
     world second(guarded());

@@ -45,8 +45,7 @@ void give_back(world& w, lease& held) {
 }  // namespace
 
 TEST_CASE("several slots are one request per node, one lease and one fence") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto before = w.now;
     const auto e = w.acquire("r", some_of(5, 3));
     REQUIRE(w.run_until_over(*e));
@@ -80,8 +79,7 @@ TEST_CASE("several slots are one request per node, one lease and one fence") {
 }
 
 TEST_CASE("a lease without slots has none, and one of one slot has that") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     CHECK(w.granted("r")->held.slots().empty());
     const auto one = w.granted("r", some_of(5, 1));
     CHECK(slots_of(one->held) == std::vector<std::uint16_t>{one->held.slot()});
@@ -89,8 +87,7 @@ TEST_CASE("a lease without slots has none, and one of one slot has that") {
 }
 
 TEST_CASE("permits that can't be are refused before anything is sent") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto [slots, permits, why] = GENERATE(table<std::uint16_t, std::uint16_t, std::string>(
         {{5, 0, "must be 1 to 5"}, {5, 6, "must be 1 to 5"}, {100, 65, "must be 1 to 64"},
          {0, 2, "are of slots"}, {0, 0, "are of slots"}}));
@@ -102,8 +99,7 @@ TEST_CASE("permits that can't be are refused before anything is sent") {
 }
 
 TEST_CASE("another process takes over all slots of a lease by its token, and gives them back") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", some_of(7, 3));
     const auto lost = w.lost(e->held);
     const std::string token = e->held.token();
@@ -123,8 +119,7 @@ TEST_CASE("another process takes over all slots of a lease by its token, and giv
 }
 
 TEST_CASE("a lease that loses one of its slots is lost, and the others go with it") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", some_of(7, 3));
     const auto lost = w.lost(e->held);
     const std::string one = "r#" + std::to_string(e->held.slots()[1]);
@@ -153,8 +148,7 @@ TEST_CASE("a lease that loses one of its slots is lost, and the others go with i
 }
 
 TEST_CASE("one that wants several slots is first until as many are free, and others wait behind") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto a = w.granted("r", some_of(3, 1));
     const auto b = w.granted("r", some_of(3, 1));
     const auto all = w.acquire("r", some_of(3, 3, 60s));
@@ -178,8 +172,7 @@ TEST_CASE("one that wants several slots is first until as many are free, and oth
 }
 
 TEST_CASE("slots that an operator frees wake one that waits for several") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto held = w.granted("r", some_of(3, 3));
     const auto waits = w.acquire("r", some_of(3, 3, 60s));
     w.run_for(1s);
@@ -192,8 +185,7 @@ TEST_CASE("slots that an operator frees wake one that waits for several") {
 }
 
 TEST_CASE("where others name fewer slots one that wants more holds up nobody") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto few = w.granted("r", some_of(2, 2));
     const auto many = w.acquire("r", some_of(5, 3, 60s));
     w.run_for(100ms);
@@ -210,8 +202,7 @@ TEST_CASE("where others name fewer slots one that wants more holds up nobody") {
 }
 
 TEST_CASE("one that wants many slots stands in line again once nobody names fewer") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto holder = w.granted("r", some_of(5, 1));
     const auto few = w.granted("r", some_of(2, 1));
     const auto many = w.acquire("r", some_of(5, 5, 100s));
@@ -230,8 +221,7 @@ TEST_CASE("one that wants many slots stands in line again once nobody names fewe
 }
 
 TEST_CASE("a release of several slots that is lost goes out again, and takes all of them back") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", some_of(5, 3));
     w.run_for(1ms);
     w.set_mode(1, mode::mute);

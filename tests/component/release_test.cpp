@@ -8,12 +8,12 @@
 
 using namespace redlock;
 using namespace std::chrono_literals;
+using fakes::connected_world;
 using fakes::mode;
 using fakes::world;
 
 TEST_CASE("a release deletes the key everywhere and says so") {
-    world w(5);
-    w.connected();
+    connected_world w(5);
     auto e = w.granted("r");
     w.run_for(1ms);
     const auto released = w.release(std::move(e->held));
@@ -26,8 +26,7 @@ TEST_CASE("a release deletes the key everywhere and says so") {
 }
 
 TEST_CASE("a release reports the quorum's answer, or how the lease had ended before") {
-    world w;
-    w.connected();
+    connected_world w;
     auto e = w.granted("r", {.ttl = 2s, .renew = false});
     w.run_for(1ms);
     fakes::ending_ptr released;
@@ -94,8 +93,7 @@ TEST_CASE("a release succeeds while any minority is dead, whichever granted") {
 }
 
 TEST_CASE("a node that was away is cleaned when it comes back, until the key can't be there") {
-    world w(5);
-    w.connected();
+    connected_world w(5);
     auto e = w.granted("r", {.ttl = 10s});
     w.run_for(1ms);
     REQUIRE(w.ours("r") == 5);
@@ -122,8 +120,7 @@ TEST_CASE("a node that was away is cleaned when it comes back, until the key can
 }
 
 TEST_CASE("a node that stands still is cleaned when it goes on") {
-    world w;
-    w.connected();
+    connected_world w;
     auto e = w.granted("r", {.ttl = 30s});
     w.run_for(1ms);
     w.set_mode(0, mode::mute);
@@ -136,8 +133,7 @@ TEST_CASE("a node that stands still is cleaned when it goes on") {
 }
 
 TEST_CASE("a release finds the scripts again where they were flushed") {
-    world w;
-    w.connected();
+    connected_world w;
     auto e = w.granted("r");
     w.run_for(1ms);
     for (auto& n : w.nodes) n.flush_scripts();
@@ -149,8 +145,7 @@ TEST_CASE("a release finds the scripts again where they were flushed") {
 
 TEST_CASE("a release that is called off goes on in the background") {
     for (std::size_t k = 0; k < 10; ++k) {
-        world w;
-        w.connected();
+        connected_world w;
         auto e = w.granted("r");
         w.run_for(1ms);
         const auto released = w.release(std::move(e->held));
@@ -164,8 +159,7 @@ TEST_CASE("a release that is called off goes on in the background") {
 
 // The event means that a quorum answered.
 TEST_CASE("a release is announced when a quorum answered it, not before") {
-    world w;
-    w.connected();
+    connected_world w;
     auto e = w.granted("r");
     SECTION("and nobody answers") {
         w.set_mode(0, mode::mute);
@@ -184,8 +178,7 @@ TEST_CASE("a release is announced when a quorum answered it, not before") {
 }
 
 TEST_CASE("a release is announced with the time from the grant until it was called") {
-    world w;
-    w.connected();
+    connected_world w;
     auto e = w.granted("r");
     const auto granted_at = w.now;
     w.run_for(3s);

@@ -32,8 +32,7 @@ std::size_t waiting(world& w, const std::string& resource) {
 
 TEST_CASE("several resources are one request per node, one lease and one fence") {
     const bool is_fenced = GENERATE(true, false);
-    world w(is_fenced ? fenced_options_for(3) : options_for(3));
-    w.connected();
+    connected_world w(is_fenced ? fenced_options_for(3) : options_for(3));
     const auto before = w.now;
     const auto e = w.acquire_all(names, {.ttl = 10s});
     REQUIRE(w.run_until_over(*e));
@@ -58,8 +57,7 @@ TEST_CASE("several resources are one request per node, one lease and one fence")
 }
 
 TEST_CASE("a list of one resource is acquired like that resource alone") {
-    world w(options_for(3));
-    w.connected();
+    connected_world w(options_for(3));
     const auto e = w.acquire_all({"a"}, {.ttl = 10s});
     REQUIRE(w.run_until_over(*e));
     REQUIRE(e->held);
@@ -68,8 +66,7 @@ TEST_CASE("a list of one resource is acquired like that resource alone") {
 }
 
 TEST_CASE("several resources that can't be are refused before anything is sent") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto refused = [&](std::vector<std::string> all, acquire_options how,
                              const std::string& why) {
         INFO(why);
@@ -93,8 +90,7 @@ TEST_CASE("several resources that can't be are refused before anything is sent")
 }
 
 TEST_CASE("an owner of the caller's is in use for each of the resources") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto owner = owner_id{{1, 2, 3}};
     const auto one = w.granted("b", {.ttl = 10s, .owner = owner});
     REQUIRE(one->held);
@@ -117,8 +113,7 @@ TEST_CASE("an owner of the caller's is in use for each of the resources") {
 
 TEST_CASE("where one resource is held elsewhere none is taken, and the vote names it") {
     const bool is_fenced = GENERATE(true, false);
-    world w(is_fenced ? fenced_options_for(3) : options_for(3));
-    w.connected();
+    connected_world w(is_fenced ? fenced_options_for(3) : options_for(3));
     w.take_elsewhere("b", 3);
     const auto e = w.acquire_all(names, {.ttl = 10s});
     REQUIRE(w.run_until_over(*e));
@@ -133,8 +128,7 @@ TEST_CASE("where one resource is held elsewhere none is taken, and the vote name
 }
 
 TEST_CASE("a waiter for several stands in all queues, and is granted when the last is free") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("a", 3);
     w.take_elsewhere("c", 3);
     const auto e = w.acquire_all(names, {.ttl = 10s, .wait = 30s});
@@ -160,8 +154,7 @@ TEST_CASE("a waiter for several stands in all queues, and is granted when the la
 
 TEST_CASE("a waiter for several that gives up leaves all queues") {
     const bool is_cancelled = GENERATE(true, false);
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("a", 3);
     const auto e = w.acquire_all(names, {.ttl = 10s, .wait = 2s});
     w.run_for(20ms);
@@ -177,8 +170,7 @@ TEST_CASE("a waiter for several that gives up leaves all queues") {
 }
 
 TEST_CASE("waiters of one client for several resources are served in order") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto first = w.granted("b", {.ttl = 10s, .wait = 30s});
     const auto all = w.acquire_all(names, {.ttl = 10s, .wait = 30s});
     const auto last = w.acquire("c", {.ttl = 10s, .wait = 30s});
@@ -197,8 +189,7 @@ TEST_CASE("waiters of one client for several resources are served in order") {
 }
 
 TEST_CASE("several resources of which a node lost one are taken there again") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.acquire_all(names, {.ttl = 3s});
     REQUIRE(w.run_until_over(*e));
     w.run_for(1ms);
@@ -210,8 +201,7 @@ TEST_CASE("several resources of which a node lost one are taken there again") {
 }
 
 TEST_CASE("several resources of which a quorum gave one to somebody else are lost") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.acquire_all(names, {.ttl = 3s});
     REQUIRE(w.run_until_over(*e));
     const auto lost = w.lost(e->held);

@@ -67,8 +67,7 @@ TEST_CASE("readers that ask in one turn are one command") {
 
 TEST_CASE("readers of one client hold a resource together") {
     const bool waits = GENERATE(true, false);
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     std::vector<ending_ptr> all;
     for (int i = 0; i < 5; ++i) all.push_back(w.acquire("r", waits ? patient_reader : reader));
     const auto began = w.now;
@@ -91,8 +90,7 @@ TEST_CASE("readers of one client hold a resource together") {
 }
 
 TEST_CASE("readers give the key back one by one, and the last one leaves nothing") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     std::vector<ending_ptr> all;
     for (int i = 0; i < 3; ++i) all.push_back(w.granted("r", reader));
     for (std::size_t left = 3; left > 0; --left) {
@@ -115,8 +113,7 @@ TEST_CASE("readers give the key back one by one, and the last one leaves nothing
 }
 
 TEST_CASE("readers' leases are renewed, together, for as long as they are held") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto a = w.granted("r", reader);
     const auto b = w.granted("r", reader);
     const auto writer = w.granted("other");
@@ -136,8 +133,7 @@ TEST_CASE("readers' leases are renewed, together, for as long as they are held")
 }
 
 TEST_CASE("a reader whose lease is not renewed loses it, and keeps nobody out any longer") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto dead =
         w.granted("r", {.ttl = 2s, .renew = false, .mode = lock_mode::shared});
     const auto alive = w.granted("r", reader);
@@ -156,8 +152,7 @@ TEST_CASE("a reader whose lease is not renewed loses it, and keeps nobody out an
 }
 
 TEST_CASE("a reader loses its lease where another has the keys, and takes back what is gone") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto a = w.granted("r", reader);
     const auto b = w.granted("r", reader);
     SECTION("a writer has a quorum of the keys") {
@@ -199,8 +194,7 @@ TEST_CASE("a reader loses its lease where another has the keys, and takes back w
 }
 
 TEST_CASE("readers that wait for a writer here go together, with what frees the resource") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto writer = w.granted("r", {.wait = 1s});
     REQUIRE(writer->held);
     const auto a = w.acquire("r", patient_reader);
@@ -219,8 +213,7 @@ TEST_CASE("readers that wait for a writer here go together, with what frees the 
 }
 
 TEST_CASE("a writer behind readers is known to the nodes, and no reader passes it") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto a = w.granted("r", patient_reader);
     const auto b = w.granted("r", patient_reader);
     const auto writer = asleep(w, "r", patient_writer);
@@ -264,8 +257,7 @@ TEST_CASE("a writer behind readers is known to the nodes, and no reader passes i
 }
 
 TEST_CASE("readers that wait for another client's key are woken together") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     stranger other(w);
     w.take_elsewhere("r", 3);
     const auto a = w.acquire("r", patient_reader);
@@ -287,8 +279,7 @@ TEST_CASE("readers that wait for another client's key are woken together") {
 }
 
 TEST_CASE("a reader stands behind another client's writer in line, until that is gone") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto a = w.granted("r", reader);
     stranger other(w);
     other.listen();
@@ -309,8 +300,7 @@ TEST_CASE("a reader stands behind another client's writer in line, until that is
 }
 
 TEST_CASE("an inspection names the readers that a quorum of nodes knows") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto a = w.granted("r", reader);
     const auto b = w.granted("r", {.ttl = 2s, .renew = false, .mode = lock_mode::shared});
     w.run_for(100ms);

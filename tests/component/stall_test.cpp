@@ -35,8 +35,7 @@ void sleep_past_the_timer(world& w, duration by) {
 
 TEST_CASE("a lock is had, renewed and given back while two nodes of three stall for 60 and 180 ms") {
     const auto span = GENERATE(60ms, 180ms, 240ms);
-    world w(measured());
-    w.connected();
+    connected_world w(measured());
     stall(w, {0, 1}, span);
     const auto before = w.now;
     const auto e = w.granted("r");
@@ -82,8 +81,7 @@ TEST_CASE("a node that hangs costs nothing, and a quorum that hangs is reported 
 }
 
 TEST_CASE("about a short lease a node has a tenth of the ttl, also behind one about a long lease") {
-    world w(measured());
-    w.connected();
+    connected_world w(measured());
     for (std::size_t i = 0; i < 3; ++i) w.set_mode(i, mode::mute);
     const auto before = w.now;
     const auto is_long = w.acquire("long", {.ttl = 10s});
@@ -99,8 +97,7 @@ TEST_CASE("about a short lease a node has a tenth of the ttl, also behind one ab
 }
 
 TEST_CASE("a renewal of a short lease that was lost is tried again before the lease is") {
-    world w(measured());
-    w.connected();
+    connected_world w(measured());
     const auto e = w.granted("r", {.ttl = 600ms});
     REQUIRE(e->held);
     w.run_for(100ms);
@@ -142,8 +139,7 @@ TEST_CASE("a loop that is late by a tenth of a ttl is reported, once a minute") 
 
 TEST_CASE("a client that was not scheduled reads what came meanwhile before it gives up a node") {
     const auto wait = GENERATE(0ms, 1ms);
-    world w(measured());
-    w.connected();
+    connected_world w(measured());
     const auto e = w.acquire("r", {.wait = wait});
     sleep_past_the_timer(w, 300ms);
     CHECK_FALSE(e->is_over());
@@ -153,8 +149,7 @@ TEST_CASE("a client that was not scheduled reads what came meanwhile before it g
 }
 
 TEST_CASE("a client that is always late gets a verdict on nodes that hang, a second later at most") {
-    world w(measured());
-    w.connected();
+    connected_world w(measured());
     for (std::size_t i = 0; i < 3; ++i) w.set_mode(i, mode::mute);
     const auto before = w.now;
     const auto e = w.acquire("r");
@@ -174,8 +169,7 @@ TEST_CASE("a client that is always late gets a verdict on nodes that hang, a sec
 }
 
 TEST_CASE("a connection without an answer is opened again in time for a short lease") {
-    world w(measured());
-    w.connected();
+    connected_world w(measured());
     const auto e = w.granted("r", {.ttl = 2s});
     REQUIRE(e->held);
     for (std::size_t i = 0; i < 3; ++i) w.forget_connections(i);
@@ -185,8 +179,7 @@ TEST_CASE("a connection without an answer is opened again in time for a short le
 }
 
 TEST_CASE("a lease that was adopted also gets the key of a node that was still connecting") {
-    world w(measured());
-    w.connected();
+    connected_world w(measured());
     const auto e = w.granted("r", {.ttl = 5s, .renew = false});
     REQUIRE(e->held);
     const std::string token = e->held.token();

@@ -64,8 +64,7 @@ const std::string someone = "SomeoneSomeoneSomeone1@x";
 }  // namespace
 
 TEST_CASE("a watch that knows nothing completes with the first state", "[watch]") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto begun = w.now;
     const auto known = known_in(w, "r");
     CHECK(known.decided);
@@ -75,8 +74,7 @@ TEST_CASE("a watch that knows nothing completes with the first state", "[watch]"
 }
 
 TEST_CASE("a watch completes when a resource is taken, changes hands, and is free", "[watch]") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     auto known = known_in(w, "r");
     const auto next = [&](auto change) {
         const auto e = w.watch("r", known);
@@ -102,8 +100,7 @@ TEST_CASE("a watch completes when a resource is taken, changes hands, and is fre
 }
 
 TEST_CASE("a watch is not disturbed by extensions", "[watch]") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto held = w.granted("r", {.ttl = 1s});
     const auto known = known_in(w, "r");
     w.run_for(1s);  // the nodes got the script
@@ -115,8 +112,7 @@ TEST_CASE("a watch is not disturbed by extensions", "[watch]") {
 }
 
 TEST_CASE("a change between two watches is not missed, and two are one", "[watch]") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto known = known_in(w, "r");
     put_everywhere(w, "r", world::elsewhere);
     const auto missed = w.watch("r", known);
@@ -141,8 +137,7 @@ TEST_CASE("a change between two watches is not missed, and two are one", "[watch
 }
 
 TEST_CASE("what this client itself does with a resource shows at once", "[watch]") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto taken = w.watch("r", known_in(w, "r"));
     w.run_for(1s);
     auto at = w.now;
@@ -160,8 +155,7 @@ TEST_CASE("what this client itself does with a resource shows at once", "[watch]
 }
 
 TEST_CASE("readers that come and go end a watch", "[watch]") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto first = w.granted("r", {.ttl = 10s, .mode = lock_mode::shared});
     auto known = known_in(w, "r");
     REQUIRE(known.readers.size() == 1);
@@ -188,8 +182,7 @@ TEST_CASE("readers that come and go end a watch", "[watch]") {
 }
 
 TEST_CASE("slots that change their holders end a watch", "[watch]") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     auto known = known_in(w, "r");
     const auto first = w.granted("r", {.ttl = 10s, .slots = 1});
     const auto taken = w.watch("r", known);
@@ -210,8 +203,7 @@ TEST_CASE("slots that change their holders end a watch", "[watch]") {
 }
 
 TEST_CASE("nothing is sent for watches that have ended", "[watch]") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.watch("r", known_in(w, "r"));
     w.run_for(1s);
     w.cancel(*e);
@@ -224,8 +216,7 @@ TEST_CASE("nothing is sent for watches that have ended", "[watch]") {
 }
 
 TEST_CASE("watchers of one resource share each look and each inspection", "[watch]") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto known = known_in(w, "r");
     std::vector<ending_ptr> all;
     for (int i = 0; i < 100; ++i) all.push_back(w.watch("r", known));
@@ -239,8 +230,7 @@ TEST_CASE("watchers of one resource share each look and each inspection", "[watc
 }
 
 TEST_CASE("many resources are looked at together", "[watch]") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     std::vector<ending_ptr> all;
     for (int i = 0; i < 200; ++i) all.push_back(w.watch("r" + std::to_string(i)));
     w.run_for(2s);
@@ -267,8 +257,7 @@ TEST_CASE("many resources are looked at together", "[watch]") {
 }
 
 TEST_CASE("a node that hangs delays no watch once it is known to hang", "[watch]") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     auto known = known_in(w, "r");
     const auto warm = w.watch("other", known_in(w, "other"));
     w.run_for(1s);
@@ -285,8 +274,7 @@ TEST_CASE("a node that hangs delays no watch once it is known to hang", "[watch]
 }
 
 TEST_CASE("a watch goes on while no quorum answers, and shows what came of it", "[watch]") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.watch("r", known_in(w, "r"));
     w.run_for(1s);
     w.set_mode(1, mode::refuses);
@@ -301,8 +289,7 @@ TEST_CASE("a watch goes on while no quorum answers, and shows what came of it", 
 }
 
 TEST_CASE("what a missing node could change is no news", "[watch]") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.watch("r", known_in(w, "r"));
     w.run_for(1s);
     w.set_mode(2, mode::refuses);
@@ -314,8 +301,7 @@ TEST_CASE("what a missing node could change is no news", "[watch]") {
 }
 
 TEST_CASE("nodes that refuse looks are inspected as soon as they do not any more", "[watch]") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto known = known_in(w, "r");
     for (auto& node : w.nodes) node.forbid("EVALSHA");
     const auto e = w.watch("r", known);
@@ -330,8 +316,7 @@ TEST_CASE("nodes that refuse looks are inspected as soon as they do not any more
 }
 
 TEST_CASE("plain locks are watched, too", "[watch]") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.watch("r", known_in(w, "r"));
     w.run_for(1s);
     put_everywhere(w, "r", world::elsewhere);
@@ -346,8 +331,7 @@ TEST_CASE("plain locks are watched, too", "[watch]") {
 }
 
 TEST_CASE("scripts that were flushed cost a watch nothing", "[watch]") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.watch("r", known_in(w, "r"));
     w.run_for(1s);
     for (auto& node : w.nodes) node.flush_scripts();
@@ -359,8 +343,7 @@ TEST_CASE("scripts that were flushed cost a watch nothing", "[watch]") {
 
 TEST_CASE("a watch is ended once, by a cancellation or the client's end", "[watch]") {
     for (std::size_t k = 0; k < 20; ++k) {
-        world w(fenced_options_for(3));
-        w.connected();
+        connected_world w(fenced_options_for(3));
         const auto e = w.watch("r");
         const auto of_unused_name = w.watch("");
         CHECK(of_unused_name->outcome() == errc::invalid_argument);
@@ -382,8 +365,7 @@ TEST_CASE("a watch is ended once, by a cancellation or the client's end", "[watc
 
 TEST_CASE("a context that is destroyed drops a watch at any step", "[watch]") {
     for (std::size_t k = 0; k < 40; ++k) {
-        world w(fenced_options_for(3));
-        w.connected();
+        connected_world w(fenced_options_for(3));
         const auto e = w.watch("r");
         const auto later = w.watch("q", known_in(w, "q"));
         for (std::size_t i = 0; i < k; ++i) w.turn();

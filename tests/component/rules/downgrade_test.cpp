@@ -53,8 +53,7 @@ error_code downgraded(world& w, const lease& held) {
 }  // namespace
 
 TEST_CASE("a writer shares its lease in one trip, and stays the same holder") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto held = w.granted("r", writing);
     REQUIRE(held->held);
     w.run_for(2s);
@@ -90,8 +89,7 @@ TEST_CASE("a writer shares its lease in one trip, and stays the same holder") {
 }
 
 TEST_CASE("readers of this client that wait come in with the request, and no writer does") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const bool has_waited = GENERATE(false, true);
     const auto held = w.granted("r", has_waited ? waiting_writer : writing);
     const auto a = w.acquire("r", waiting_reader);
@@ -117,8 +115,7 @@ TEST_CASE("readers of this client that wait come in with the request, and no wri
 }
 
 TEST_CASE("readers of another client that wait are woken, and a writer is not") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto held = w.granted("r", writing);
     w.run_for(1ms);
     stranger reader(w, "reader", "r1");
@@ -140,8 +137,7 @@ TEST_CASE("readers of another client that wait are woken, and a writer is not") 
 }
 
 TEST_CASE("a waiter that is the first and a writer stays so, and no reader passes it") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto held = w.granted("r", waiting_writer);
     const auto writer = w.acquire("r", waiting_writer);
     const auto reader = w.acquire("r", waiting_reader);
@@ -158,8 +154,7 @@ TEST_CASE("a waiter that is the first and a writer stays so, and no reader passe
 }
 
 TEST_CASE("a node that was away is turned by a renewal, and until then keeps readers out") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto held = w.granted("r", writing);
     w.run_for(1ms);
     w.set_mode(2, mode::refuses);
@@ -176,8 +171,7 @@ TEST_CASE("a node that was away is turned by a renewal, and until then keeps rea
 }
 
 TEST_CASE("a release frees the nodes that share the resource, and those that do not yet") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto held = w.granted("r", writing);
     w.run_for(1ms);
     w.set_mode(2, mode::refuses);
@@ -201,8 +195,7 @@ TEST_CASE("a release frees the nodes that share the resource, and those that do 
 }
 
 TEST_CASE("a request that too few nodes got is an error, and the lease is shared all the same") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto held = w.granted("r", {.ttl = 10s, .renew = false});
     w.run_for(1s);
     const auto until = held->held.valid_until();
@@ -235,8 +228,7 @@ TEST_CASE("a request that too few nodes got is an error, and the lease is shared
 }
 
 TEST_CASE("what is shared already is success, and nothing is sent") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto held = w.granted("r", beside);
     w.run_for(1ms);
     const auto before = commands_in_all(w);
@@ -249,8 +241,7 @@ TEST_CASE("what is shared already is success, and nothing is sent") {
 
 TEST_CASE("leases that can't be shared are refused, nothing is sent, and they stay as they were") {
     const bool is_fenced = GENERATE(true, false);
-    world w(is_fenced ? fenced_options_for(3) : options_for(3));
-    w.connected();
+    connected_world w(is_fenced ? fenced_options_for(3) : options_for(3));
     ending_ptr held;
     if (!is_fenced) {
         held = w.granted("r", writing);
@@ -288,8 +279,7 @@ TEST_CASE("leases that can't be shared are refused, nothing is sent, and they st
 }
 
 TEST_CASE("a lease whose min_hold is over is shared, and released without a rest of it") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto held = w.granted("r", {.ttl = 10s, .min_hold = 5s});
     w.run_for(4s);
     CHECK(downgraded(w, held->held) == errc::invalid_argument);
@@ -302,8 +292,7 @@ TEST_CASE("a lease whose min_hold is over is shared, and released without a rest
 }
 
 TEST_CASE("a lease that is over, or none, is not shared") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const lease none;
     CHECK(w.downgrade(none)->outcome() == errc::invalid_argument);
     const auto held = w.granted("r", {.ttl = 1s, .renew = false});
@@ -341,8 +330,7 @@ TEST_CASE("a lease that is over, or none, is not shared") {
 }
 
 TEST_CASE("where a key is gone, the request takes it as a reader does") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto held = w.granted("r", writing);
     w.run_for(1ms);
     SECTION("it was evicted") {
@@ -360,8 +348,7 @@ TEST_CASE("where a key is gone, the request takes it as a reader does") {
 }
 
 TEST_CASE("an operator takes a lease that was shared, and it does not come back") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto held = w.granted("r", writing);
     w.run_for(1ms);
     w.set_mode(2, mode::refuses);
@@ -384,8 +371,7 @@ TEST_CASE("an operator takes a lease that was shared, and it does not come back"
 }
 
 TEST_CASE("a renewal that was on its way as a writer's does no harm") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto held = w.granted("r", {.ttl = 3s});
     SECTION("it is answered after the request was sent") {
         const auto before = w.engine->stats().renewals;
@@ -418,8 +404,7 @@ TEST_CASE("a renewal that was on its way as a writer's does no harm") {
 }
 
 TEST_CASE("a node that is connected after a downgrade gets a reader's key") {
-    world before(fenced_options_for(3));
-    before.connected();
+    connected_world before(fenced_options_for(3));
     before.run_for(5s);
     const auto w = latecomer(before, fenced_options_for(3));
     w->set_mode(2, mode::mute);
@@ -433,8 +418,7 @@ TEST_CASE("a node that is connected after a downgrade gets a reader's key") {
 }
 
 TEST_CASE("the watchdog and max_hold end a lease that was shared as any other") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const bool is_watched = GENERATE(false, true);
     const auto held = w.granted("r", is_watched ? acquire_options{.ttl = 3s, .watchdog = 4s}
                                                 : acquire_options{.ttl = 3s, .max_hold = 4s});

@@ -12,6 +12,7 @@
 
 using namespace redlock;
 using namespace std::chrono_literals;
+using fakes::connected_world;
 using fakes::fenced_options_for;
 using fakes::latecomer;
 using fakes::mode;
@@ -66,8 +67,7 @@ std::pair<std::uint64_t, std::uint64_t> fences_an_hour_apart(world& w) {
 
 TEST_CASE("a fence is above the last one though the clocks of all nodes went back") {
     const std::chrono::milliseconds ttl_max = GENERATE(2s, 60s);
-    world first(guarded(ttl_max));
-    first.connected();
+    connected_world first(guarded(ttl_max));
     const auto before = fence_of_a_moment(first);
     REQUIRE(before > 0);
     const auto w = idle(first);
@@ -90,8 +90,7 @@ TEST_CASE("a fence is above the last one though the clocks of all nodes went bac
 }
 
 TEST_CASE("a client that lives for milliseconds writes node time, also where a node hangs") {
-    world first(guarded());
-    first.connected();
+    connected_world first(guarded());
     first.set_mode(2, GENERATE(mode::up, mode::mute));
     const auto next = latecomer(first, first.options);
     next->take_role(core::record_role::keeps);
@@ -105,8 +104,7 @@ TEST_CASE("a client that lives for milliseconds writes node time, also where a n
 }
 
 TEST_CASE("a client that was there while the clocks went back goes on above") {
-    world w(guarded());
-    w.connected();
+    connected_world w(guarded());
     const auto before = fence_of_a_moment(w);
     w.run_for(GENERATE(0s, 30s));
     step_all(w, -1h);
@@ -116,8 +114,7 @@ TEST_CASE("a client that was there while the clocks went back goes on above") {
 }
 
 TEST_CASE("where the clocks are set right again the lift goes") {
-    world first(guarded());
-    first.connected();
+    connected_world first(guarded());
     const auto [before, lifted] = fences_an_hour_apart(first);
     step_all(first, 1h);
     first.run_for(6s);
@@ -135,8 +132,7 @@ TEST_CASE("where the clocks are set right again the lift goes") {
 }
 
 TEST_CASE("a node that comes back empty is given what the others have") {
-    world first(guarded());
-    first.connected();
+    connected_world first(guarded());
     REQUIRE(fence_of_a_moment(first) > 0);
     step_all(first, -1h);
     first.run_for(6s);
@@ -150,8 +146,7 @@ TEST_CASE("a node that comes back empty is given what the others have") {
 }
 
 TEST_CASE("a client without the guard draws no fence before the lift is written, and then by it") {
-    world first(guarded());
-    first.connected();
+    connected_world first(guarded());
     const auto before = fence_of_a_moment(first);
     auto options = first.options;
     options.guard = restart_guard::off;
@@ -168,8 +163,7 @@ TEST_CASE("a client without the guard draws no fence before the lift is written,
 }
 
 TEST_CASE("an operator lowers fences to the clocks as they are, and says so") {
-    world first(guarded());
-    first.connected();
+    connected_world first(guarded());
     const auto [before, lifted] = fences_an_hour_apart(first);
     first.run_for(30s);  // the nodes have forgotten each earlier fence
     const bool lowers = GENERATE(true, false);

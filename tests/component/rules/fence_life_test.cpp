@@ -47,8 +47,7 @@ acquire_options how_for(int kind, std::chrono::milliseconds ttl) {
 
 TEST_CASE("20 s after its release nothing of a name is left on a node, whatever ttl_max is") {
     const auto ttl_max = GENERATE(60s, 3600s);
-    world w(fenced_options_for(3, ttl_max));
-    w.connected();
+    connected_world w(fenced_options_for(3, ttl_max));
     const auto held_for = GENERATE(0s, 50s, 600s);
     const std::chrono::milliseconds ttl = GENERATE(10s, 60s);
     const int kind = GENERATE(0, 1);  // exclusive, shared
@@ -61,8 +60,7 @@ TEST_CASE("20 s after its release nothing of a name is left on a node, whatever 
 }
 
 TEST_CASE("20 s after their release nothing of several names is left") {
-    world w(fenced_options_for(3, 3600s));
-    w.connected();
+    connected_world w(fenced_options_for(3, 3600s));
     const auto e = w.acquire_all({"a", "b"}, {.ttl = 60s});
     w.run_until_over(*e);
     REQUIRE(e->held);
@@ -74,8 +72,7 @@ TEST_CASE("20 s after their release nothing of several names is left") {
 
 TEST_CASE("a node keeps the fence of a lease for as long as it is held") {
     const std::chrono::milliseconds ttl = GENERATE(2s, 10s, 60s);
-    world w(fenced_options_for(3, GENERATE(false, true) ? ttl : 60s));
-    w.connected();
+    connected_world w(fenced_options_for(3, GENERATE(false, true) ? ttl : 60s));
     const int kind = GENERATE(0, 1);  // exclusive, shared
     const auto e = w.granted("r", how_for(kind, ttl));
     for (int i = 0; i < 400; ++i) {
@@ -86,8 +83,7 @@ TEST_CASE("a node keeps the fence of a lease for as long as it is held") {
 }
 
 TEST_CASE("a node that took the key again keeps its fence for as long as the lease is held") {
-    world w(fenced_options_for(3, 60s));
-    w.connected();
+    connected_world w(fenced_options_for(3, 60s));
     const std::chrono::milliseconds ttl = GENERATE(10s, 60s);
     const int kind = GENERATE(0, 1);  // exclusive, shared
     const auto e = w.granted("r", how_for(kind, ttl));
@@ -103,8 +99,7 @@ TEST_CASE("a node that took the key again keeps its fence for as long as the lea
 }
 
 TEST_CASE("a reader that joins for a short time leaves the fence to one that stays") {
-    world w(fenced_options_for(3, 60s));
-    w.connected();
+    connected_world w(fenced_options_for(3, 60s));
     const auto stays = w.granted("r", how_for(1, 60s));
     const auto joins = w.granted("r", how_for(1, 1s));
     REQUIRE(joins->held);
@@ -115,8 +110,7 @@ TEST_CASE("a reader that joins for a short time leaves the fence to one that sta
 }
 
 TEST_CASE("an adopted lease keeps the fences, too") {
-    world w(fenced_options_for(3, 60s));
-    w.connected();
+    connected_world w(fenced_options_for(3, 60s));
     const auto e = w.granted("r", {.ttl = 10s, .renew = false});
     const auto token = e->held.token();
     e->held.detach();
@@ -128,8 +122,7 @@ TEST_CASE("an adopted lease keeps the fences, too") {
 }
 
 TEST_CASE("a node keeps a fence until its time has passed it by 15 s, however short the ttl is") {
-    world w(fenced_options_for(3, GENERATE(2s, 60s, 3600s)));
-    w.connected();
+    connected_world w(fenced_options_for(3, GENERATE(2s, 60s, 3600s)));
     const auto e = w.granted("r", {.ttl = 1s, .renew = false});
     const duration life = life_of_fence(w).value_or(0s);
     CHECK(life > 14s);
@@ -137,8 +130,7 @@ TEST_CASE("a node keeps a fence until its time has passed it by 15 s, however sh
 }
 
 TEST_CASE("a node without the fence of a lock refuses what it would refuse with it") {
-    world w(fenced_options_for(3, 60s));
-    w.connected();
+    connected_world w(fenced_options_for(3, 60s));
     const auto e = w.granted("r", {.ttl = 1s});
     const std::uint64_t fence = e->held.fence();
     release(w, std::move(e->held));

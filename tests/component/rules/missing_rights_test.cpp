@@ -31,8 +31,7 @@ void end(world& w, lease held) {
 }  // namespace
 
 TEST_CASE("a reader that leaves takes no key from those whom its node can't see") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto first = w.granted("r", reads);
     const auto second = w.granted("r", reads);
     REQUIRE(second->held);
@@ -45,8 +44,7 @@ TEST_CASE("a reader that leaves takes no key from those whom its node can't see"
 }
 
 TEST_CASE("a reader is not let in where its node can't see what it has to exceed") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto first = w.granted("r", reads);
     forbid_everywhere(w, "ZSCORE");
     const auto refused = w.acquire("r", reads);
@@ -59,8 +57,7 @@ TEST_CASE("a reader is not let in where its node can't see what it has to exceed
 }
 
 TEST_CASE("a release that has to raise what it can't see ends no command") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto first = w.granted("r", reads);
     const auto second = w.granted("r", reads);
     const auto other = w.granted("other");
@@ -77,15 +74,13 @@ TEST_CASE("a release that has to raise what it can't see ends no command") {
 }
 
 TEST_CASE("a set of readers that can't be wiped lets none of them in") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     forbid_everywhere(w, "DEL");
     CHECK(w.granted("r", reads)->outcome() == errc::no_quorum);
 }
 
 TEST_CASE("a writer's key is not shared where what goes with it can't be written") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto held = w.granted("r", {.ttl = 10s});
     w.run_for(1ms);
     forbid_everywhere(w, GENERATE("DEL", "ZADD", "PEXPIRE", "PTTL", "SET"));
@@ -97,8 +92,7 @@ TEST_CASE("a writer's key is not shared where what goes with it can't be written
 }
 
 TEST_CASE("no slot is given away where the node can't see how many there are") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     std::vector<ending_ptr> held;
     for (int i = 0; i < 2; ++i) held.push_back(w.granted("r", {.ttl = 10s, .slots = 2}));
     for (const auto& e : held) REQUIRE(e->held);
@@ -111,8 +105,7 @@ TEST_CASE("no slot is given away where the node can't see how many there are") {
 }
 
 TEST_CASE("a slot is given to nobody where the number of slots can't be noted") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     forbid_everywhere(w, "ZADD");
     const auto e = w.granted("r", {.ttl = 10s, .slots = 2});
     CHECK(e->outcome() == errc::no_quorum);
@@ -121,8 +114,7 @@ TEST_CASE("a slot is given to nobody where the number of slots can't be noted") 
 }
 
 TEST_CASE("a queue that a node can't see is not passed") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     stranger other(w);
     other.enter_all("r", 1, 30s);
     const auto kind = GENERATE(0, 1, 2, 3);
@@ -138,8 +130,7 @@ TEST_CASE("a queue that a node can't see is not passed") {
 }
 
 TEST_CASE("a key that is gone is not taken again where the node can't say whether it was revoked") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 3s});
     const auto lost = w.lost(e->held);
     w.nodes[0].remove("r");

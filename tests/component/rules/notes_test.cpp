@@ -64,8 +64,7 @@ void released(world& w, lease held) {
 
 TEST_CASE("a note stands with its lease until the release, with and without fences") {
     const bool is_fenced = GENERATE(true, false);
-    world w(is_fenced ? fenced_options_for(3) : options_for(3));
-    w.connected();
+    connected_world w(is_fenced ? fenced_options_for(3) : options_for(3));
     std::string text = "nightly import";
     auto e = w.acquire("r", {.ttl = 2s, .note = text});
     text = "the caller's own again";
@@ -88,8 +87,7 @@ TEST_CASE("a note stands with its lease until the release, with and without fenc
 }
 
 TEST_CASE("a node that takes the key again has the note again") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 2s, .note = "shard 7"});
     carry_out(w, 1, {"DEL", "r"});
     REQUIRE(notes_on(w, 1).empty());
@@ -98,8 +96,7 @@ TEST_CASE("a node that takes the key again has the note again") {
 }
 
 TEST_CASE("each slot, each of several keys and each reader has its note") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     SECTION("slots") {
         auto a = w.granted("r", {.ttl = 9s, .note = "one", .slots = 2});
         const auto b = w.granted("r", {.ttl = 9s, .slots = 2});
@@ -142,8 +139,7 @@ TEST_CASE("each slot, each of several keys and each reader has its note") {
 
 TEST_CASE("a key that is kept after its lease has no note") {
     const bool is_fenced = GENERATE(true, false);
-    world w(is_fenced ? fenced_options_for(3) : options_for(3));
-    w.connected();
+    connected_world w(is_fenced ? fenced_options_for(3) : options_for(3));
     auto e = w.granted("r", {.ttl = 5s, .min_hold = 4s, .note = "job"});
     w.run_for(10ms);
     REQUIRE(have_notes(w, {"job"}));
@@ -156,8 +152,7 @@ TEST_CASE("a key that is kept after its lease has no note") {
 }
 
 TEST_CASE("a refusal names the holder, since when, and the note") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.run_for(1s);
     put_elsewhere(w, "deploy 4711\x1b[2J");
     for (auto& node : w.nodes) {
@@ -176,8 +171,7 @@ TEST_CASE("a refusal names the holder, since when, and the note") {
 }
 
 TEST_CASE("a note that ends as a kept key does is a lease's") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     auto e = w.granted("r", {.ttl = 5s, .note = "nightly#kept"});
     w.run_for(10ms);
     const auto state = shown(w);
@@ -189,8 +183,7 @@ TEST_CASE("a note that ends as a kept key does is a lease's") {
 }
 
 TEST_CASE("the longest note is shown whole, also to one that is refused") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const std::string longest(max_note_bytes, 'x');
     const bool is_slot = GENERATE(false, true);
     const std::uint16_t slots = is_slot ? 1 : 0;
@@ -205,8 +198,7 @@ TEST_CASE("the longest note is shown whole, also to one that is refused") {
 }
 
 TEST_CASE("what a node calls a note is bounded") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     put_elsewhere(w, std::string(100'000, 'x'));
     CHECK(shown(w).held);
     CHECK(shown(w).note.size() <= 260);
@@ -219,8 +211,7 @@ TEST_CASE("what a node calls a note is bounded") {
 
 TEST_CASE("an adopter has the note of its lease, and can't replace it") {
     const bool is_fenced = GENERATE(true, false);
-    world w(is_fenced ? fenced_options_for(3) : options_for(3));
-    w.connected();
+    connected_world w(is_fenced ? fenced_options_for(3) : options_for(3));
     auto e = w.granted("r", {.ttl = 2s, .renew = false, .note = "step 1"});
     const std::string token = e->held.token();
     e->held.detach();
@@ -239,8 +230,7 @@ TEST_CASE("an adopter has the note of its lease, and can't replace it") {
 }
 
 TEST_CASE("a lease that was acquired without a note can't be given one") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     auto e = w.granted("r", {.ttl = 5s});
     const auto other = w.adopt(e->held.token(), {.ttl = 6s, .note = "late"});
     w.run_until_over(*other);
@@ -249,8 +239,7 @@ TEST_CASE("a lease that was acquired without a note can't be given one") {
 }
 
 TEST_CASE("a revoked lease loses its note, and a failed attempt leaves none") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     SECTION("revoked") {
         const auto e = w.granted("r", {.ttl = 5s, .note = "robbed"});
         w.run_for(10ms);
@@ -279,8 +268,7 @@ TEST_CASE("a revoked lease loses its note, and a failed attempt leaves none") {
 }
 
 TEST_CASE("a release that was owed takes the note with it") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     auto e = w.granted("r", {.ttl = 20s, .note = "owed"});
     w.run_for(10ms);
     w.set_mode(1, mode::refuses);

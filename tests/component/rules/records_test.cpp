@@ -19,6 +19,7 @@
 using namespace redlock;
 using namespace std::chrono_literals;
 using core::record_role;
+using fakes::connected_world;
 using fakes::fenced_options_for;
 using fakes::has_vote;
 using fakes::latecomer;
@@ -173,8 +174,7 @@ TEST_CASE("a durable server that restarted has no vote until cluster time is kno
 }
 
 TEST_CASE("older data wait until the other nodes were read, since one may tell of a change") {
-    world w(with_limit());
-    w.connected();
+    connected_world w(with_limit());
     w.run_for(2s);
     const auto later = latecomer(w, w.options);
     later->nodes[2].crash(redis_model::data::kept);
@@ -200,8 +200,7 @@ TEST_CASE("older data wait until the other nodes were read, since one may tell o
 }
 
 TEST_CASE("a record that goes back on a living connection strikes the node") {
-    world w(with_limit());
-    w.connected();
+    connected_world w(with_limit());
     w.run_for(7s);
     w.nodes[1].save();
     const auto saved = record_on(w, 1);
@@ -279,8 +278,7 @@ TEST_CASE("a new cluster's clocks go by one median, however badly one of them wa
 }
 
 TEST_CASE("a client that only looks at one node that restarted empty names no set of one") {
-    world w(with_limit());
-    w.connected();
+    connected_world w(with_limit());
     w.nodes[0].flush();
     const auto one = latecomer(w, with_limit(10s, 1));
     one->looking();
@@ -291,8 +289,7 @@ TEST_CASE("a client that only looks at one node that restarted empty names no se
 }
 
 TEST_CASE("a client that only looks raises no ttl_max on record, and revives no lost vote") {
-    world w(with_limit());
-    w.connected();
+    connected_world w(with_limit());
     w.run_for(20s);
     const auto other = latecomer(w, with_limit(1h));
     const auto before = record_on(*other, 0);
@@ -312,8 +309,7 @@ TEST_CASE("a client that only looks raises no ttl_max on record, and revives no 
 }
 
 TEST_CASE("a client that takes over a lease writes that it saw the nodes, and makes no record") {
-    world w(with_limit());
-    w.connected();
+    connected_world w(with_limit());
     w.run_for(20s);
     const auto before = record_on(w, 0);
     w.now += 6s;  // nobody was there
@@ -327,8 +323,7 @@ TEST_CASE("a client that takes over a lease writes that it saw the nodes, and ma
 }
 
 TEST_CASE("a longer ttl_max counts when every node has its quarantine, and takes no vote") {
-    world w(with_limit(3s));
-    w.connected();
+    connected_world w(with_limit(3s));
     w.nodes[1].flush();
     w.run_for(10s);
     REQUIRE(record_on(w, 1)[since] != "0");  // it has voted since, by its age
@@ -342,8 +337,7 @@ TEST_CASE("a longer ttl_max counts when every node has its quarantine, and takes
 }
 
 TEST_CASE("while a node is in quarantine no longer one is raised, which it would wait for") {
-    world w(with_limit(3s));
-    w.connected();
+    connected_world w(with_limit(3s));
     w.nodes[1].flush();
     SECTION("that began before") {
         w.run_for(1500ms);
@@ -359,8 +353,7 @@ TEST_CASE("while a node is in quarantine no longer one is raised, which it would
 }
 
 TEST_CASE("the first acquire that asks for more than the records allow waits until they do") {
-    world w(with_limit(3s));
-    w.connected();
+    connected_world w(with_limit(3s));
     const auto other = latecomer(w, with_limit(1min));
     other->latency = {100us, 300us, 400us};
     SECTION("all nodes answer") {
@@ -381,8 +374,7 @@ TEST_CASE("the first acquire that asks for more than the records allow waits unt
 }
 
 TEST_CASE("where a node is away leases keep to the ttl_max that it knows") {
-    world w(with_limit(3s));
-    w.connected();
+    connected_world w(with_limit(3s));
     w.set_mode(2, mode::refuses);
     w.run_for(1s);
     const auto other = newcomer(w, with_limit(1min));
@@ -409,8 +401,7 @@ TEST_CASE("where a node is away leases keep to the ttl_max that it knows") {
 }
 
 TEST_CASE("an extension sends no node a longer ttl than its record allows") {
-    world w(with_limit(1min));
-    w.connected();
+    connected_world w(with_limit(1min));
     const auto held = w.granted("r", {.ttl = 40s, .renew = false});
     REQUIRE(held->held);
     auto words = record_on(w, 2);
@@ -434,8 +425,7 @@ TEST_CASE("an extension sends no node a longer ttl than its record allows") {
 }
 
 TEST_CASE("a declaration sets both numbers, down, too") {
-    world w(with_limit(1h));
-    w.connected();
+    connected_world w(with_limit(1h));
     w.run_for(1s);
     const auto other = latecomer(w, with_limit(3s));
     other->looking();
@@ -468,8 +458,7 @@ TEST_CASE("fences and clocks may be 15 s from the others, however long ttl_max i
 }
 
 TEST_CASE("the first try beside a hung node waits until the clocks are compared") {
-    world w(with_limit());
-    w.connected();
+    connected_world w(with_limit());
     w.run_for(1s);
     for (std::size_t i = 0; i < 3; ++i) {  // as an operator that declared them new has left them
         auto words = record_on(w, i);
@@ -484,8 +473,7 @@ TEST_CASE("the first try beside a hung node waits until the clocks are compared"
 }
 
 TEST_CASE("a ticket is cluster time, whichever clocks the client follows") {
-    world w(with_limit());
-    w.connected();
+    connected_world w(with_limit());
     w.nodes[0].wall.set_offset(2s);
     w.nodes[1].wall.set_offset(2s);
     for (std::size_t i = 0; i < 3; ++i) {  // by which cluster time is the third one's
@@ -507,8 +495,7 @@ TEST_CASE("a ticket is cluster time, whichever clocks the client follows") {
 }
 
 TEST_CASE("nodes that no client saw for longer than a quarantine vote at once when they are back") {
-    world w(with_limit());
-    w.connected();
+    connected_world w(with_limit());
     w.run_for(20s);
     const bool is_one_empty = GENERATE(false, true);
     const duration time = GENERATE(duration(20s), duration(1h));
@@ -579,8 +566,7 @@ TEST_CASE("a node that restarted unseen hangs on all others until a lock is take
 }
 
 TEST_CASE("a node that forgets after it was found unused is in quarantine") {
-    world w(with_limit());
-    w.connected();
+    connected_world w(with_limit());
     w.run_for(20s);
     restart_after(w, 1h);
     const auto next = newcomer(w, w.options);
@@ -591,8 +577,7 @@ TEST_CASE("a node that forgets after it was found unused is in quarantine") {
 }
 
 TEST_CASE("the clocks on record are as fresh as a short ttl_max needs") {
-    world w(with_limit(2s));
-    w.connected();
+    connected_world w(with_limit(2s));
     w.run_for(20s);
     for (std::size_t i = 0; i < 3; ++i) {
         const auto ago = w.nodes[i].wall.us(w.now) - std::stoll(record_on(w, i)[seen]);

@@ -69,8 +69,7 @@ std::string token_of_slow_clocks(const std::string& token, std::chrono::microsec
 }  // namespace
 
 TEST_CASE("a lease that another program released by its token is lost as taken") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 3s});
     const std::string token = e->held.token();
     const auto lost = w.lost(e->held);
@@ -94,8 +93,7 @@ TEST_CASE("a lease that another program released by its token is lost as taken")
 }
 
 TEST_CASE("a lease whose holder released it is not taken again by one that adopted it") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto mode = GENERATE(lock_mode::exclusive, lock_mode::shared);
     const auto e = w.granted("r", {.ttl = 3s, .renew = false, .mode = mode});
     const auto other = w.adopted(e->held.token(), {.ttl = 3s});
@@ -113,8 +111,7 @@ TEST_CASE("a lease whose holder released it is not taken again by one that adopt
 }
 
 TEST_CASE("a lost lease leaves its keys to the process that adopted it") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 2s, .renew = false});
     const auto lost = w.lost(e->held);
     const auto other = w.adopted(e->held.token(), {.ttl = 6s});
@@ -129,8 +126,7 @@ TEST_CASE("a lost lease leaves its keys to the process that adopted it") {
 
 // Its keys were deleted, and another program may have had the lock since.
 TEST_CASE("a lease that was lost as taken is handed on by no token") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 3s});
     const std::string token = e->held.token();
     ending_ptr other = e;
@@ -150,8 +146,7 @@ TEST_CASE("a lease that was lost as taken is handed on by no token") {
 }
 
 TEST_CASE("a lease of several resources is noted as released for each of them") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.acquire_all({"a", "b"}, {.ttl = 3s});
     w.run_until_over(*e);
     REQUIRE(e->held);
@@ -168,16 +163,14 @@ TEST_CASE("a lease of several resources is noted as released for each of them") 
 }
 
 TEST_CASE("a lease of which nobody has the token is released without a note") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 3s});
     released(w, std::move(e->held));
     for (std::size_t i = 0; i < 3; ++i) CHECK(noted_on(w, i) == 0);
 }
 
 TEST_CASE("one node that knows of the release ends the lease") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 3s});
     const auto lost = w.lost(e->held);
     note_released(w, 0, e->held);
@@ -187,8 +180,7 @@ TEST_CASE("one node that knows of the release ends the lease") {
 }
 
 TEST_CASE("one node that knows of the release ends an adopted lease, however late it answers") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 30s});
     note_released(w, 2, e->held);
     w.latency[2] = 20ms;
@@ -202,8 +194,7 @@ TEST_CASE("one node that knows of the release ends an adopted lease, however lat
 }
 
 TEST_CASE("a note that has run out hinders nobody") {
-    world w(fenced_options_for(3, 5s));
-    w.connected();
+    connected_world w(fenced_options_for(3, 5s));
     auto e = w.granted("r", {.ttl = 1s});
     e->held.token();
     released(w, std::move(e->held));
@@ -222,8 +213,7 @@ TEST_CASE("a note that has run out hinders nobody") {
 }
 
 TEST_CASE("a release that is owed is noted on all nodes again when it goes out") {
-    world w(fenced_options_for(3, 5s));
-    w.connected();
+    connected_world w(fenced_options_for(3, 5s));
     const auto e = w.granted("r", {.ttl = 4s});
     e->held.token();
     w.set_mode(0, mode::refuses);
@@ -237,8 +227,7 @@ TEST_CASE("a release that is owed is noted on all nodes again when it goes out")
 }
 
 TEST_CASE("a node that can't note a release does not carry it out") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 30s});
     e->held.token();
     w.nodes[0].forbid("ZADD");
@@ -248,8 +237,7 @@ TEST_CASE("a node that can't note a release does not carry it out") {
 }
 
 TEST_CASE("a release by token frees the key where memory has run out") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 30s});
     e->held.token();
     for (auto& node : w.nodes) node.set_out_of_memory(true);
@@ -259,8 +247,7 @@ TEST_CASE("a release by token frees the key where memory has run out") {
 }
 
 TEST_CASE("an adoption that a quorum denies leaves no key") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 3s, .renew = false});
     const std::string token = e->held.token();
     e->held.detach();
@@ -273,8 +260,7 @@ TEST_CASE("an adoption that a quorum denies leaves no key") {
 }
 
 TEST_CASE("an adoption that a quorum denies keeps what has to be kept, and as long as it was") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 3s, .renew = false, .min_hold = 10s});
     const time_point granted = w.now;
     std::string token = e->held.token();
@@ -291,8 +277,7 @@ TEST_CASE("an adoption that a quorum denies keeps what has to be kept, and as lo
 }
 
 TEST_CASE("a fence that nobody would have drawn goes from a token to no node") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 3s, .renew = false});
     auto known = wire::read_token(e->held.token()).value();
     const auto drawn = known.fence;
@@ -309,8 +294,7 @@ TEST_CASE("a fence that nobody would have drawn goes from a token to no node") {
 }
 
 TEST_CASE("a fence that nobody would have drawn goes from one node to no other by a revocation") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 3s, .renew = false});
     const auto drawn = e->held.fence();
     w.nodes[0].put(wire::fence_key("", "r"), std::to_string(drawn + 3'600'000'000),
@@ -346,8 +330,7 @@ ending_ptr revoked(world& w, const std::string& resource) {
 
 TEST_CASE("a revocation removes a key of which nobody is the holder, whatever its value says") {
     const std::string value = GENERATE("", "redlock:shared", "{}");
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     for (auto& node : w.nodes) node.put("r", value, time_point::max());
     const auto done = revoked(w, "r");
     CHECK(done->revoked.revoked.size() == 1);
@@ -356,8 +339,7 @@ TEST_CASE("a revocation removes a key of which nobody is the holder, whatever it
 }
 
 TEST_CASE("a revocation of a shared key without readers leaves it where there are some") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto reader =
         w.granted("r", {.ttl = 30s, .renew = false, .mode = lock_mode::shared});
     SECTION("that came since") {
@@ -377,8 +359,7 @@ TEST_CASE("a revocation of a shared key without readers leaves it where there ar
 }
 
 TEST_CASE("an adopter whose clocks are ahead does not shorten min_hold") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 3s, .renew = false, .min_hold = 12s});
     const time_point granted = w.now;
     const auto token = token_of_slow_clocks(e->held.token(), 14s);
@@ -395,8 +376,7 @@ TEST_CASE("an adopter whose clocks are ahead does not shorten min_hold") {
 }
 
 TEST_CASE("an adopter frees the keys where min_hold is over by all clocks") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 50s, .renew = false, .min_hold = 2s});
     w.run_for(33s);
     auto other = w.adopted(e->held.token(), {.ttl = 50s, .renew = false});
@@ -408,8 +388,7 @@ TEST_CASE("an adopter frees the keys where min_hold is over by all clocks") {
 TEST_CASE("a key that is kept is nobody's") {
     client_options o = fenced_options_for(3);
     o.fencing = GENERATE(true, false);
-    world w(std::move(o));
-    w.connected();
+    connected_world w(std::move(o));
     const auto e = w.granted("r", {.ttl = 3s, .min_hold = 10s});
     const std::string token = e->held.token();
     const std::string value(state_of(e->held)->proof.value);
@@ -439,8 +418,7 @@ TEST_CASE("a key that is kept is nobody's") {
 }
 
 TEST_CASE("a grant that comes so late that its keys could run out before min_hold is none") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.acquire("r", {.ttl = 3s, .min_hold = 4s});
     const auto stood_still = GENERATE(50ms, 150ms, 2s);
     w.turn();

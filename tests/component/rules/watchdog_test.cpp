@@ -8,12 +8,11 @@
 
 using namespace redlock;
 using namespace std::chrono_literals;
+using fakes::connected_world;
 using fakes::fenced_options_for;
-using fakes::world;
 
 TEST_CASE("a lease with a watchdog lives as long as its holder gives signs of life") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 2s, .watchdog = 1s});
     for (int i = 0; i < 40; ++i) {  // for ten ttl
         w.run_for(500ms);
@@ -26,8 +25,7 @@ TEST_CASE("a lease with a watchdog lives as long as its holder gives signs of li
 }
 
 TEST_CASE("a lease whose holder gives no sign of life is lost, and its keys stay as ever") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 3s, .watchdog = 5s});
     w.run_for(4s);
     const auto touched = w.now;
@@ -53,8 +51,7 @@ TEST_CASE("a lease whose holder gives no sign of life is lost, and its keys stay
 }
 
 TEST_CASE("a holder that stalled may give its keys back sooner") {
-    world w;
-    w.connected();
+    connected_world w;
     const auto e = w.granted("r", {.ttl = 3s, .watchdog = 1s});
     w.run_for(1s);
     REQUIRE_FALSE(state_of(e->held)->is_live());
@@ -65,8 +62,7 @@ TEST_CASE("a holder that stalled may give its keys back sooner") {
 }
 
 TEST_CASE("an adopted lease has the watchdog of its adopter") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 3s});
     const std::string token = e->held.token();
     e->held.detach();

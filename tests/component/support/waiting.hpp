@@ -104,8 +104,7 @@ inline duration time_until_over(world& w, const ending& e) {
 template <class F>
 void at_every_turn(duration until, F&& then) {
     for (std::size_t k = 0;; ++k) {
-        world w(fenced_options_for(3));
-        w.connected();
+        connected_world w(fenced_options_for(3));
         w.run_for(1s);  // a connection that breaks is made again at once
         w.take_elsewhere("r", 3);
         const auto began = w.now;

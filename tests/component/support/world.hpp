@@ -222,7 +222,7 @@ inline client_options fenced_options_for(std::size_t nodes, std::chrono::millise
     return o;
 }
 
-class world final : private detail::engine_host {
+class world : private detail::engine_host {
 public:
     explicit world(std::size_t size = 3) : world(options_for(size)) {}
     explicit world(client_options o)
@@ -241,7 +241,7 @@ public:
         detail::engine_host& host = *this;
         engine = std::make_unique<detail::engine>(options, host, traffic);
     }
-    ~world() { home_->in = nullptr; }
+    virtual ~world() { home_->in = nullptr; }
     world(const world&) = delete;
     world& operator=(const world&) = delete;
 
@@ -509,6 +509,13 @@ private:
     endings endings_;
     std::uint64_t random_ = 1;
     std::uint64_t owners_ = 0;
+};
+
+/// One that is `connected()` from the beginning, as most tests want it.
+class connected_world final : public world {
+public:
+    explicit connected_world(std::size_t size = 3) : world(size) { connected(); }
+    explicit connected_world(client_options o) : world(std::move(o)) { connected(); }
 };
 
 inline void fake_wire::open() {

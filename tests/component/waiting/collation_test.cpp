@@ -26,8 +26,7 @@ using namespace std::chrono_literals;
 
 TEST_CASE("of two waiters with one ticket the same is first in every locale of the server") {
     const bool is_foreign = GENERATE(true, false);
-    world w(fenced_options_for(1));
-    w.connected();
+    connected_world w(fenced_options_for(1));
     stranger small(w, "ann");
     stranger capital(w, "Bob");
     is_foreign_language = is_foreign;

@@ -61,8 +61,7 @@ std::size_t tries(const world& w) { return calls_of(w, ask::acquire, 0); }
 }  // namespace
 
 TEST_CASE("beside two programs that try every 3 ms a waiter has its turns, and they have theirs") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     poller a(w, "a");
     poller b(w, "b");
     std::size_t ours = 0;
@@ -86,8 +85,7 @@ TEST_CASE("beside two programs that try every 3 ms a waiter has its turns, and t
 
 TEST_CASE("a foreign key that is deleted early is found in 2 to 50 ms, by its age") {
     for (auto when = 1ms; when < 3s; when = when * 3 / 2 + 1ms) {
-        world w(fenced_options_for(3));
-        w.connected();
+        connected_world w(fenced_options_for(3));
         w.take_elsewhere("r", 3, 1h, world::foreign);
         const auto e = w.acquire("r", {.wait = 60s});
         w.run_for(when);
@@ -102,8 +100,7 @@ TEST_CASE("a foreign key that is deleted early is found in 2 to 50 ms, by its ag
 }
 
 TEST_CASE("a foreign holder that stays costs a node few commands, and one that runs out no wait") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("r", 3, 10s, world::foreign);
     const auto gone = w.now + 10s;
     const auto e = w.acquire("r", {.wait = 60s});
@@ -119,8 +116,7 @@ TEST_CASE("a foreign holder that stays costs a node few commands, and one that r
 }
 
 TEST_CASE("only the first in the queues of the nodes looks") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("r", 3, 1h, world::foreign);
     stranger other(w);
     other.listen();
@@ -154,8 +150,7 @@ TEST_CASE("only the first in the queues of the nodes looks") {
 }
 
 TEST_CASE("beside holders of ours nobody looks, also where a foreign one went before") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("r", 3, 1h, world::foreign);
     const auto e = w.acquire("r", {.wait = 60s});
     w.run_for(1s);
@@ -170,8 +165,7 @@ TEST_CASE("beside holders of ours nobody looks, also where a foreign one went be
 }
 
 TEST_CASE("a holder of ours that is followed by a foreign one is looked after within a refresh") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("r", 3);
     const auto e = asleep(w, "r", {.wait = 60s});
     w.take_elsewhere("r", 3, 1h, world::foreign);
@@ -184,8 +178,7 @@ TEST_CASE("a holder of ours that is followed by a foreign one is looked after wi
 }
 
 TEST_CASE("plain locks of ours, which are given back without a word, are looked after too") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("r", 3);
     const auto e = asleep(w, "r", {.wait = 60s});
     for (auto& node : w.nodes) node.remove("r");

@@ -14,8 +14,7 @@ using namespace redlock::fakes;
 using namespace std::chrono_literals;
 
 TEST_CASE("in one client the waiters are granted in their order, and only the first asks") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     std::vector<ending_ptr> waiters;
     for (int i = 0; i < 100; ++i) waiters.push_back(w.acquire("r", {.wait = 60s}));
     for (std::size_t i = 0; i < waiters.size(); ++i) {
@@ -36,8 +35,7 @@ TEST_CASE("in one client the waiters are granted in their order, and only the fi
 }
 
 TEST_CASE("waiters send nothing while an earlier waiter of their client holds the resource") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     auto holder = w.granted("r", {.wait = 1s});
     REQUIRE(holder->held);
     w.run_for(5ms);
@@ -52,8 +50,7 @@ TEST_CASE("waiters send nothing while an earlier waiter of their client holds th
 
 TEST_CASE("the next acquire leaves with what frees the resource") {
     const bool had_waited = GENERATE(true, false);
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     acquire_options how{.ttl = 2s, .renew = false};
     if (had_waited) how.wait = 1s;
     auto holder = w.granted("r", how);
@@ -78,8 +75,7 @@ TEST_CASE("the next acquire leaves with what frees the resource") {
 }
 
 TEST_CASE("a waiter behind a lease that its client detached is granted when the keys run out") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     auto holder = w.granted("r", {.ttl = 2s, .wait = 1s, .renew = false});
     const auto began = w.now;
     const auto next = w.acquire("r", {.wait = 60s});
@@ -95,8 +91,7 @@ TEST_CASE("a waiter behind a lease that its client detached is granted when the 
 }
 
 TEST_CASE("a lease that an operator took keeps no acquire of its own client waiting") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const owner_id mine{{1, 2, 3}};
     const auto holder = w.granted("r", {.ttl = 10s, .wait = 1s, .owner = mine});
     REQUIRE(holder->held);
@@ -117,8 +112,7 @@ TEST_CASE("a lease that an operator took keeps no acquire of its own client wait
 }
 
 TEST_CASE("a lease that is lost otherwise keeps them waiting until its validity is over") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto holder =
         w.granted("r", {.ttl = 10s, .wait = 1s, .renew = false, .loss_margin = 4s});
     const auto lost = w.lost(holder->held);
@@ -136,8 +130,7 @@ TEST_CASE("a waiter leaves at once, whatever its place, and the others keep thei
     const bool is_held_here = GENERATE(true, false);
     const std::size_t place = GENERATE(0U, 1U, 2U);
     const bool is_cancelled = GENERATE(true, false);
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     ending_ptr holder;
     if (is_held_here) {
         holder = w.granted("r", {.wait = 1s});
@@ -177,8 +170,7 @@ TEST_CASE("a waiter leaves at once, whatever its place, and the others keep thei
 }
 
 TEST_CASE("an acquire without wait behind its client's waiters is contended, and sends nothing") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     auto holder = w.granted("r", {.wait = 1s});
     const auto waiter = w.acquire("r", {.wait = 60s});
     w.run_for(1ms);
@@ -192,8 +184,7 @@ TEST_CASE("an acquire without wait behind its client's waiters is contended, and
 }
 
 TEST_CASE("an acquire without wait takes nothing while another client waits on the nodes") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     stranger other(w);
     other.enter_all("r", 1);
     const auto hasty = w.granted("r");
@@ -210,8 +201,7 @@ TEST_CASE("an acquire without wait takes nothing while another client waits on t
 }
 
 TEST_CASE("without fences waiters stand in line here, and no node hears of them") {
-    world w(3);
-    w.connected();
+    connected_world w(3);
     w.take_elsewhere("r", 3, 1s);
     std::vector<ending_ptr> all;
     for (int i = 0; i < 3; ++i) all.push_back(w.acquire("r", {.wait = 60s}));
@@ -234,8 +224,7 @@ TEST_CASE("without fences waiters stand in line here, and no node hears of them"
 }
 
 TEST_CASE("a client's next waiter stands behind other clients' waiters already on the nodes") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     auto holder = w.granted("r", {.wait = 1s});
     const auto next = w.acquire("r", {.wait = 60s});
     w.run_for(1ms);
@@ -361,8 +350,7 @@ TEST_CASE("a waiter whose time is over before the nodes are known has one try al
 }
 
 TEST_CASE("the only waiter behind its own client's lease is answered that this client holds it") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto holder = w.granted("r", {.wait = 1s});
     REQUIRE(holder->held);
     const auto e = w.granted("r", {.wait = 1s});
@@ -391,8 +379,7 @@ std::size_t releases_of_waiters(const world& w) {
 }  // namespace
 
 TEST_CASE("a waiter that is granted at once stands in no queue, and its release names none") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("x", 3);
     const auto listens = asleep(w, "x");  // a client listens from its first sleep on
     w.run_for(100ms);

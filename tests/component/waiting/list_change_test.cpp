@@ -30,8 +30,7 @@ TEST_CASE("a waiter whose time ends right after the nodes were closed is refused
     for (const auto left : {1ms, 3ms, 5ms, 8ms, 10ms, 15ms, 25ms, 40ms, 60ms}) {
         for (const auto apart : {0ms, 2ms, 6ms}) {
             INFO(left.count() << " ms before the end, " << apart.count() << " ms apart");
-            world w(fenced_options_for(3));
-            w.connected();
+            connected_world w(fenced_options_for(3));
             for (auto& one : w.latency) one = 3ms;
             for (std::size_t i = 0; i < 3; ++i) {
                 auto record = record_on(w, i);

@@ -17,8 +17,7 @@ using namespace std::chrono_literals;
 TEST_CASE("a minority of nodes that fail costs a waiter nothing") {
     const int fault = GENERATE(0, 1, 2, 3, 4);
     const bool is_late = GENERATE(true, false);
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("r", 3);
     ending_ptr e;
     if (is_late) e = asleep(w, "r");
@@ -60,8 +59,7 @@ TEST_CASE("scripts that are flushed at any moment cost a waiter at most a refres
 TEST_CASE("a client that ends at any moment tells each waiter once, or not at all") {
     const bool is_closed = GENERATE(true, false);
     for (std::size_t k = 0;; ++k) {
-        world w(fenced_options_for(3));
-        w.connected();
+        connected_world w(fenced_options_for(3));
         w.take_elsewhere("r", 3);
         const auto began = w.now;
         w.after(300ms, [&] { stranger(w).release_all("r"); });
@@ -130,8 +128,7 @@ TEST_CASE("whatever happened, waiters have a free resource within seconds, and l
     dice draw(seed);
     INFO("seed " << seed);
     const std::size_t n = draw(2) == 0 ? 3 : 5;
-    world w(fenced_options_for(n));
-    w.connected();
+    connected_world w(fenced_options_for(n));
     stranger other(w);
     other.listen();
     const std::string names[] = {"a", "b"};
@@ -210,8 +207,7 @@ TEST_CASE("whatever faults the nodes had, a waiter has its place once they are b
     const std::size_t n = 1 + draw(5);
     auto options = fenced_options_for(n);
     options.ttl_max = 5s;
-    world w(options);
-    w.connected();
+    connected_world w(options);
     if (draw(2) == 0) w.run_for(1s);  // a connection that breaks is made again at once
     constexpr auto slowest = 10 * latency;
     for (auto& one_way : w.latency) {
@@ -274,8 +270,7 @@ TEST_CASE("where it is not listened to a waiter stands at its ticket all the sam
 
 // Others may reach one, and would wait for it in vain.
 TEST_CASE("a waiter that reaches no quorum is in no queue, and comes back at its ticket") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("r", 3);
     const auto e = w.acquire("r", {.wait = 60s});
     w.run_for(10ms);
@@ -321,8 +316,7 @@ TEST_CASE("a waiter that began while no node was reachable has its place once th
     const std::size_t n = GENERATE(1U, 3U);
     std::string records[3];
     {
-        world before(fenced_options_for(n));
-        before.connected();
+        connected_world before(fenced_options_for(n));
         for (std::size_t i = 0; i < n; ++i) {
             records[i] = before.nodes[i].all_keys(before.now).at("redlock:node").value;
         }
@@ -350,8 +344,7 @@ TEST_CASE("a waiter that began while no node was reachable has its place once th
 
 TEST_CASE("a waiter stands in no queue while it knows that a quorum has no vote") {
     const bool runs_out = GENERATE(true, false);
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.run_for(1s);
     w.take_elsewhere("r", 3, runs_out ? 8s : 1h);
     const auto e = w.acquire("r", {.wait = 60s});
@@ -370,8 +363,7 @@ TEST_CASE("a waiter stands in no queue while it knows that a quorum has no vote"
 }
 
 TEST_CASE("half of the nodes are no quorum that gives a place back") {
-    world w(fenced_options_for(4));
-    w.connected();
+    connected_world w(fenced_options_for(4));
     w.take_elsewhere("r", 4);
     w.set_mode(0, mode::refuses);
     w.set_mode(1, mode::refuses);
@@ -385,8 +377,7 @@ TEST_CASE("half of the nodes are no quorum that gives a place back") {
 
 TEST_CASE("a place that a question gave back when the scripts had gone is left, too") {
     for (auto k = 200'000us; k < 320'000us; k += 500us) {
-        world w(fenced_options_for(3));
-        w.connected();
+        connected_world w(fenced_options_for(3));
         w.run_for(1s);
         w.latency[2] = 4ms;
         w.take_elsewhere("r", 3);
@@ -409,8 +400,7 @@ TEST_CASE("a place that a question gave back when the scripts had gone is left, 
 }
 
 TEST_CASE("a waiter stands in no queue while errors of nodes leave no quorum") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("r", 3);
     const auto e = asleep(w, "r", {.wait = 60s});
     for (const std::size_t i : {0U, 1U}) {

@@ -19,8 +19,7 @@ TEST_CASE("a waiter sends a bounded number of commands until a key runs out, and
     // Sent when the subscription stands, and then from refresh to refresh.
     const auto [ttl, questions] =
         GENERATE(table<std::chrono::milliseconds, std::size_t>({{500ms, 1}, {3s, 5}, {9s, 13}}));
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("r", 3, ttl);
     const auto gone = w.now + ttl;
     const auto e = w.acquire("r", {.wait = 60s});
@@ -40,8 +39,7 @@ TEST_CASE("a waiter sends a bounded number of commands until a key runs out, and
 }
 
 TEST_CASE("a waiter is entered with its first ticket, and only where it listens") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("r", 3);
     const auto log = log_of(w, 0);
     const auto e = w.acquire("r", {.wait = 60s});
@@ -78,8 +76,7 @@ TEST_CASE("a waiter is entered with its first ticket, and only where it listens"
 
 TEST_CASE("a key of ours that somebody deletes without a word is found at the next refresh") {
     for (auto when = 0ms; when < 1500ms; when += 50ms) {
-        world w(fenced_options_for(3));
-        w.connected();
+        connected_world w(fenced_options_for(3));
         w.take_elsewhere("r", 3);
         const auto e = asleep(w, "r");
         w.run_for(when);
@@ -91,8 +88,7 @@ TEST_CASE("a key of ours that somebody deletes without a word is found at the ne
 
 TEST_CASE("no entry stays behind when waiting ends") {
     const std::size_t n = GENERATE(3U, 5U);
-    world w(fenced_options_for(n));
-    w.connected();
+    connected_world w(fenced_options_for(n));
     w.take_elsewhere("r", n);
     const auto began = w.now;
     const auto e = asleep(w, "r", {.wait = 2s});
@@ -124,8 +120,7 @@ TEST_CASE("no entry stays behind when waiting ends") {
 }
 
 TEST_CASE("few commands keep the entries of all sleeping waiters alive") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     std::vector<ending_ptr> all;
     for (int i = 0; i < 300; ++i) {
         const auto name = "r" + std::to_string(i);
@@ -166,8 +161,7 @@ TEST_CASE("however long nodes were away, a waiter sleeps again in its place and 
     const auto away = GENERATE(mode::mute, mode::refuses);
     for (duration how_long = 0ms; how_long < 1s; how_long += 5ms) {
         INFO("for " << how_long / 1ms << " ms");
-        world w(fenced_options_for(3));
-        w.connected();
+        connected_world w(fenced_options_for(3));
         w.take_elsewhere("r", 3);
         const auto e = asleep(w, "r", {.wait = 60s});
         w.run_for(600ms);  // before the next refresh
@@ -185,8 +179,7 @@ TEST_CASE("however long nodes were away, a waiter sleeps again in its place and 
 }
 
 TEST_CASE("waiters for keys whose fence is foreign data keep no other waiter from its turn") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     std::vector<ending_ptr> all;
     for (std::size_t i = 0; i < 2 * core::local_queues::most_turns; ++i) {
         const auto name = "r" + std::to_string(i);
@@ -202,8 +195,7 @@ TEST_CASE("waiters for keys whose fence is foreign data keep no other waiter fro
 }
 
 TEST_CASE("a waiter that gets no turn in its time ends with no_quorum and backlog votes") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     for (std::size_t i = 0; i < 3; ++i) w.set_mode(i, mode::mute);
     std::vector<ending_ptr> all;
     for (std::size_t i = 0; i < core::local_queues::most_turns; ++i) {
@@ -216,8 +208,7 @@ TEST_CASE("a waiter that gets no turn in its time ends with no_quorum and backlo
 }
 
 TEST_CASE("however many others got theirs, a key that is deleted early is found as soon") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     std::vector<ending_ptr> all;
     for (int i = 0; i < 1'000; ++i) {
         const auto name = "r" + std::to_string(i);
@@ -234,8 +225,7 @@ TEST_CASE("however many others got theirs, a key that is deleted early is found 
 
 TEST_CASE("a client that waits for thousands of resources asks for few of them at a time") {
     constexpr std::size_t resources = 3'000;
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     const auto log = log_of(w, 2);
     std::vector<ending_ptr> all;
     for (std::size_t i = 0; i < resources; ++i) {
@@ -257,8 +247,7 @@ TEST_CASE("a client that waits for thousands of resources asks for few of them a
 
 TEST_CASE("thousands that can reach no quorum try some 5,000 times a second, and recover") {
     constexpr std::size_t resources = 5'000;
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.set_mode(0, mode::refuses);
     w.set_mode(1, mode::refuses);
     std::vector<ending_ptr> all;
@@ -276,8 +265,7 @@ TEST_CASE("thousands that can reach no quorum try some 5,000 times a second, and
 }
 
 TEST_CASE("the nodes are listened to for half a minute after the last waiter") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     stranger ear(w);
     const auto listening = [&] {
         std::int64_t n = 0;
@@ -310,8 +298,7 @@ TEST_CASE("the nodes are listened to for half a minute after the last waiter") {
 }
 
 TEST_CASE("waiters that fall asleep do not put off the refresh of other entries") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("r", 3);
     const auto e = asleep(w, "r", {.wait = 60s});
     std::vector<ending_ptr> others;
@@ -328,8 +315,7 @@ TEST_CASE("waiters that fall asleep do not put off the refresh of other entries"
 }
 
 TEST_CASE("a waiter does not try again as long as the holder elsewhere renews") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("r", 3, 6s);
     const auto e = w.acquire("r", {.wait = 600s});
     for (int i = 0; i < 30; ++i) {
@@ -341,8 +327,7 @@ TEST_CASE("a waiter does not try again as long as the holder elsewhere renews") 
 }
 
 TEST_CASE("where no quorum can answer a waiter tries at most every few milliseconds") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.set_mode(0, mode::mute);
     w.set_mode(1, mode::refuses);
     const auto e = w.acquire("r", {.wait = 60s});
@@ -356,8 +341,7 @@ TEST_CASE("where no quorum can answer a waiter tries at most every few milliseco
 }
 
 TEST_CASE("so many sleepers are queried less often, and are believed alive for as much longer") {
-    world w(fenced_options_for(1));
-    w.connected();
+    connected_world w(fenced_options_for(1));
     std::vector<ending_ptr> all;
     constexpr std::size_t crowd = 2'300;  // 36 batches
     for (std::size_t i = 0; i < crowd; ++i) {
@@ -388,8 +372,7 @@ TEST_CASE("so many sleepers are queried less often, and are believed alive for a
 }
 
 TEST_CASE("no node is sent a wait for a key without a name, also after its scripts were flushed") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("r", 3);
     w.take_elsewhere("s", 3);
     const auto e = asleep(w, "r");

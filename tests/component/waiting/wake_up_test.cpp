@@ -17,8 +17,7 @@ TEST_CASE("a release by another client is followed by the grant within two round
     const std::size_t n = GENERATE(1U, 3U, 5U);
     auto o = fenced_options_for(n);
     o.key_prefix = GENERATE("", "app:");
-    world w(o);
-    w.connected();
+    connected_world w(o);
     w.take_elsewhere(o.key_prefix + "r", n);
     const auto e = asleep(w, "r");
     w.run_for(GENERATE(0ms, 640ms, 5s));
@@ -52,8 +51,7 @@ TEST_CASE("a subscription that breaks at any moment costs one refresh at most") 
 }
 
 TEST_CASE("less than a quorum of nodes that are free has a waiter do nothing") {
-    world w(fenced_options_for(5));
-    w.connected();
+    connected_world w(fenced_options_for(5));
     w.take_elsewhere("r", 5);
     const auto e = asleep(w, "r");
     stranger other(w);
@@ -69,8 +67,7 @@ TEST_CASE("less than a quorum of nodes that are free has a waiter do nothing") {
 
 TEST_CASE("a dead waiter in front costs at most what its entry had left to live") {
     const auto left = GENERATE(2000ms, 700ms, 100ms, 1ms);
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     stranger dead(w);
     SECTION("that nobody hears for") {}
     SECTION("that hears, and does nothing") { dead.listen(); }
@@ -84,8 +81,7 @@ TEST_CASE("a dead waiter in front costs at most what its entry had left to live"
 }
 
 TEST_CASE("a dead waiter in front costs nothing where the key is released") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("r", 3);
     const auto e = asleep(w, "r");
     stranger dead(w);
@@ -97,8 +93,7 @@ TEST_CASE("a dead waiter in front costs nothing where the key is released") {
 }
 
 TEST_CASE("a waiter in front that hears and does nothing costs what its entry had left") {
-    world w(fenced_options_for(3));
-    w.connected();
+    connected_world w(fenced_options_for(3));
     w.take_elsewhere("r", 3);
     const auto e = asleep(w, "r");
     stranger stuck(w);
@@ -118,8 +113,7 @@ TEST_CASE("a waiter that leaves after its wake-up has the next one woken") {
     const bool by_deadline = GENERATE(true, false);
     std::size_t granted = 0;
     for (auto at = 0us; at <= 1000us; at += 25us) {
-        world w(fenced_options_for(3));
-        w.connected();
+        connected_world w(fenced_options_for(3));
         w.take_elsewhere("r", 3);
         const auto deadline = w.now + 300ms;
         const auto e = asleep(w, "r", {.wait = by_deadline ? 300ms : 60'000ms});
@@ -156,8 +150,7 @@ TEST_CASE("a waiter that leaves after its wake-up has the next one woken") {
 TEST_CASE("where no node lets a waiter be woken it finds out at the next refresh") {
     const std::string what = GENERATE("SUBSCRIBE", "PUBLISH", "ZADD");
     for (auto when = 0ms; when < 800ms; when += 100ms) {
-        world w(fenced_options_for(3));
-        w.connected();
+        connected_world w(fenced_options_for(3));
         for (auto& node : w.nodes) node.forbid(what);
         w.take_elsewhere("r", 3);
         const auto e = w.acquire("r", {.wait = 60s});
@@ -185,8 +178,7 @@ TEST_CASE("one that begins while the subscriptions are made is woken by a releas
     // Another waiter has the client listen: subscriptions are made while this one tries.
     const duration released = GENERATE(150us, 250us, 1000us, 100'000us, 500'000us);
     for (std::size_t ahead = 0; ahead < 12; ++ahead) {
-        world w(fenced_options_for(3));
-        w.connected();
+        connected_world w(fenced_options_for(3));
         w.take_elsewhere("r", 3);
         w.take_elsewhere("s", 3);
         const auto first = w.acquire("s", {.wait = 60s});
@@ -203,8 +195,7 @@ TEST_CASE("one that begins while the subscriptions are made is woken by a releas
 TEST_CASE("one that begins while the subscriptions are made waits for a refresh at most") {
     for (std::size_t ahead = 0; ahead < 12; ++ahead) {
         for (std::size_t k = 0; k < 40; ++k) {
-            world w(fenced_options_for(3));
-            w.connected();
+            connected_world w(fenced_options_for(3));
             w.take_elsewhere("r", 3);
             w.take_elsewhere("s", 3);
             const auto first = w.acquire("s", {.wait = 60s});
