@@ -47,10 +47,8 @@ void lose_latest(masters& nodes, const counting_semaphore& s) {
 
 }  // namespace
 
-TEST_CASE("as many acquisitions as slots, each with its own slot, and no more", "[semaphore]") {
-    masters nodes;
-    blocking_client client(nodes.options());
-    blocking_client other_client(nodes.options());
+TEST_CASE_METHOD(two_clients, "as many acquisitions as slots, each with its own slot, and no more",
+                 "[semaphore]") {
     counting_semaphore s(client, "r", 3);
     counting_semaphore there(other_client, "r", 3);
     CHECK(s.fence() == 0);
@@ -78,9 +76,8 @@ TEST_CASE("as many acquisitions as slots, each with its own slot, and no more", 
     CHECK(pass_until(nodes, [&] { return taken(nodes, 3) == 0; }));
 }
 
-TEST_CASE("more than is held is not released, and nothing changes", "[semaphore]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "more than is held is not released, and nothing changes",
+                 "[semaphore]") {
     counting_semaphore s(client, "r", 3);
     CHECK(thrown_by([&] { s.release(); }) == errc::not_held);
     s.acquire();
@@ -95,9 +92,7 @@ TEST_CASE("more than is held is not released, and nothing changes", "[semaphore]
     CHECK(thrown_by([&] { s.release(); }) == errc::not_held);
 }
 
-TEST_CASE("any thread releases what another acquired", "[semaphore]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "any thread releases what another acquired", "[semaphore]") {
     counting_semaphore s(client, "r", 2);
     s.acquire();
     const auto fence = s.fence();
@@ -118,10 +113,8 @@ TEST_CASE("any thread releases what another acquired", "[semaphore]") {
     CHECK(pass_until(nodes, [&] { return taken(nodes, 2) == 0; }));
 }
 
-TEST_CASE("a stop ends a wait for a slot, and nothing is acquired", "[semaphore][threads]") {
-    masters nodes;
-    blocking_client client(nodes.options());
-    blocking_client other_client(nodes.options());
+TEST_CASE_METHOD(two_clients, "a stop ends a wait for a slot, and nothing is acquired",
+                 "[semaphore][threads]") {
     counting_semaphore s(client, "r", 1);
     counting_semaphore there(other_client, "r", 1);
     there.acquire();
@@ -146,10 +139,8 @@ TEST_CASE("a stop ends a wait for a slot, and nothing is acquired", "[semaphore]
     CHECK(there.fence() > 0);
 }
 
-TEST_CASE("one waits until a slot is released, also by another program", "[semaphore][threads]") {
-    masters nodes;
-    blocking_client client(nodes.options());
-    blocking_client other_client(nodes.options());
+TEST_CASE_METHOD(two_clients, "one waits until a slot is released, also by another program",
+                 "[semaphore][threads]") {
     counting_semaphore s(client, "r", 2);
     counting_semaphore there(other_client, "r", 2);
     s.acquire();
@@ -206,9 +197,8 @@ TEST_CASE("never more at once than slots, by threads of several clients",
     CHECK(pass_until(nodes, [&] { return taken(nodes, slots) == 0; }));
 }
 
-TEST_CASE("a lost slot is reported to its thread once, after the token", "[semaphore]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a lost slot is reported to its thread once, after the token",
+                 "[semaphore]") {
     counting_semaphore s(client, "r", 3);
     s.acquire();
     const auto first = s.lost_token();
@@ -249,9 +239,7 @@ TEST_CASE("a lost slot is reported to its thread once, after the token", "[semap
     CHECK(pass_until(nodes, [&] { return taken(nodes, 3) == 0; }));
 }
 
-TEST_CASE("a release that finds the key gone reports the loss", "[semaphore]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a release that finds the key gone reports the loss", "[semaphore]") {
     counting_semaphore s(client, "r", 2, {.ttl = 60s});  // no renewal finds it
     s.acquire();
     nodes.advance(0s);
@@ -260,9 +248,7 @@ TEST_CASE("a release that finds the key gone reports the loss", "[semaphore]") {
     CHECK(thrown_by([&] { s.release(); }) == errc::not_held);
 }
 
-TEST_CASE("a slot is kept while a minority of nodes is dead", "[semaphore]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a slot is kept while a minority of nodes is dead", "[semaphore]") {
     counting_semaphore s(client, "r", 2);
     s.acquire();
     nodes.shut_down(1);
@@ -274,9 +260,8 @@ TEST_CASE("a slot is kept while a minority of nodes is dead", "[semaphore]") {
     CHECK_NOTHROW(s.release(2));
 }
 
-TEST_CASE("destroyed while slots are held, it leaves none taken", "[semaphore]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "destroyed while slots are held, it leaves none taken",
+                 "[semaphore]") {
     auto s = std::make_unique<counting_semaphore>(client, "r", 3);
     s->acquire();
     s->acquire();

@@ -79,12 +79,11 @@ TEST_CASE("a leader has a fence and a token, is known to others, and resigns", "
     CHECK(view.fence() > fence);
 }
 
-TEST_CASE("a campaign waits until the leader resigns, and the next one takes over", "[election]") {
-    masters nodes;
-    blocking_client a(nodes.options());
-    blocking_client b(nodes.options());
-    election first(a, "r");
-    election second(b, "r");
+TEST_CASE_METHOD(two_clients,
+                 "a campaign waits until the leader resigns, and the next one takes over",
+                 "[election]") {
+    election first(client, "r");
+    election second(other_client, "r");
     REQUIRE(first.campaign().has_value());
     const auto fence = first.fence();
     auto next = begin_elsewhere([&] { return second.campaign().has_value(); });
@@ -96,21 +95,16 @@ TEST_CASE("a campaign waits until the leader resigns, and the next one takes ove
     CHECK(second.fence() > fence);
 }
 
-TEST_CASE("the destructor of a leader resigns", "[election]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "the destructor of a leader resigns", "[election]") {
     std::optional<election> mine(std::in_place, client, "r");
     REQUIRE(mine->campaign().has_value());
     mine.reset();
     CHECK(pass_until(nodes, [&] { return is_untouched(nodes, "r"); }));
 }
 
-TEST_CASE("an election campaigns once at a time", "[election]") {
-    masters nodes;
-    blocking_client a(nodes.options());
-    blocking_client b(nodes.options());
-    election leader(a, "r");
-    election mine(b, "r");
+TEST_CASE_METHOD(two_clients, "an election campaigns once at a time", "[election]") {
+    election leader(client, "r");
+    election mine(other_client, "r");
     REQUIRE(leader.campaign().has_value());
     CHECK((leader.campaign().error() == errc::would_deadlock));
     CHECK(leader.held());
@@ -125,12 +119,10 @@ TEST_CASE("an election campaigns once at a time", "[election]") {
     CHECK((waiting.get().error() == aborted));
 }
 
-TEST_CASE("a stop or a resignation ends a campaign, which leaves the queue", "[election]") {
-    masters nodes;
-    blocking_client a(nodes.options());
-    blocking_client b(nodes.options());
-    election leader(a, "r");
-    election mine(b, "r");
+TEST_CASE_METHOD(two_clients, "a stop or a resignation ends a campaign, which leaves the queue",
+                 "[election]") {
+    election leader(client, "r");
+    election mine(other_client, "r");
     REQUIRE(leader.campaign().has_value());
     std::stop_source stop;
     auto waiting = begin_elsewhere([&] { return mine.campaign(stop.get_token()); });
@@ -150,27 +142,24 @@ TEST_CASE("a stop or a resignation ends a campaign, which leaves the queue", "[e
     CHECK(next.get().has_value());
 }
 
-TEST_CASE("a campaign ends when its own limit is over, and says why", "[election]") {
-    masters nodes;
-    blocking_client a(nodes.options());
-    blocking_client b(nodes.options());
-    election leader(a, "r");
-    election mine(b, "r", {.wait = 300ms});
+TEST_CASE_METHOD(two_clients, "a campaign ends when its own limit is over, and says why",
+                 "[election]") {
+    election leader(client, "r");
+    election mine(other_client, "r", {.wait = 300ms});
     REQUIRE(leader.campaign().has_value());
     auto waiting = begin_elsewhere([&] { return mine.campaign(); });
     REQUIRE(pass_until(nodes, [&] { return is_ready(waiting); }));
     const auto refused = waiting.get();
     CHECK((refused.error() == errc::contended));
     CHECK(refused.error().votes.size() == 3);
-    election wrong(b, "r", {.ttl = 24h});
+    election wrong(other_client, "r", {.ttl = 24h});
     CHECK((wrong.campaign().error() == errc::invalid_argument));
     CHECK_FALSE(wrong.campaign().error().detail.empty());
 }
 
-TEST_CASE("a lost term is reported, keeps its fence, and makes room for a campaign",
-          "[election]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client,
+                 "a lost term is reported, keeps its fence, and makes room for a campaign",
+                 "[election]") {
     election mine(client, "r");
     REQUIRE(mine.campaign().has_value());
     const auto fence = mine.fence();
@@ -188,9 +177,8 @@ TEST_CASE("a lost term is reported, keeps its fence, and makes room for a campai
     }
 }
 
-TEST_CASE("a leader that reaches no quorum stops before its keys are gone", "[election]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a leader that reaches no quorum stops before its keys are gone",
+                 "[election]") {
     election mine(client, "r", {.ttl = 2s});
     REQUIRE(mine.campaign().has_value());
     nodes.advance(0s);
@@ -234,9 +222,8 @@ TEST_CASE("observers see each change, also one between two calls", "[election]")
     CHECK(view.observe(std::nullopt, stop.get_token()).error() == aborted);
 }
 
-TEST_CASE("without a quorum of answers nothing counts as a change", "[election]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "without a quorum of answers nothing counts as a change",
+                 "[election]") {
     election mine(client, "r");
     REQUIRE(mine.campaign().has_value());
     nodes.advance(0s);
@@ -255,9 +242,8 @@ TEST_CASE("without a quorum of answers nothing counts as a change", "[election]"
     CHECK(waiting.get().error() == aborted);
 }
 
-TEST_CASE("lead works under the lease, resigns, pauses, and begins again", "[election]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "lead works under the lease, resigns, pauses, and begins again",
+                 "[election]") {
     election mine(client, "r");
     std::stop_source stop;
     std::vector<std::uint64_t> fences;
@@ -285,9 +271,8 @@ TEST_CASE("lead works under the lease, resigns, pauses, and begins again", "[ele
     CHECK(pass_until(nodes, [&] { return is_untouched(nodes, "r"); }));
 }
 
-TEST_CASE("an exception of the work leaves lead after the resignation", "[election]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "an exception of the work leaves lead after the resignation",
+                 "[election]") {
     election mine(client, "r");
     CHECK_THROWS_AS(mine.lead([](auto&, auto) { throw std::runtime_error("no disk"); }),
                     std::runtime_error);
@@ -296,9 +281,8 @@ TEST_CASE("an exception of the work leaves lead after the resignation", "[electi
     CHECK(mine.campaign().has_value());
 }
 
-TEST_CASE("lead reports a loss once the work has ended, and campaigns again", "[election]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "lead reports a loss once the work has ended, and campaigns again",
+                 "[election]") {
     election mine(client, "r");
     std::stop_source stop;
     std::vector<std::uint64_t> worked;
@@ -318,9 +302,8 @@ TEST_CASE("lead reports a loss once the work has ended, and campaigns again", "[
     CHECK(lost == std::vector{worked[0]});
 }
 
-TEST_CASE("a resignation ends the work of lead, which campaigns again", "[election]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a resignation ends the work of lead, which campaigns again",
+                 "[election]") {
     election mine(client, "r");
     std::stop_source stop;
     int terms = 0;
@@ -336,9 +319,7 @@ TEST_CASE("a resignation ends the work of lead, which campaigns again", "[electi
     CHECK(terms == 2);
 }
 
-TEST_CASE("lead ends with what no further campaign would change", "[election]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "lead ends with what no further campaign would change", "[election]") {
     election wrong(client, "r", {.ttl = 24h});
     CHECK((wrong.lead([](auto&, auto) { FAIL("elected"); }).error() == errc::invalid_argument));
     election mine(client, "r");

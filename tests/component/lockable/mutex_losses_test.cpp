@@ -105,10 +105,9 @@ TEMPLATE_TEST_CASE("unlock throws the loss once, after the token", "[mutex]", re
     CHECK(pass_until(nodes, [&] { return is_untouched(nodes, "r"); }));
 }
 
-TEST_CASE("a lost section that ends by another exception leaves the report to the next lock",
-          "[mutex]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client,
+                 "a lost section that ends by another exception leaves the report to the next lock",
+                 "[mutex]") {
     redlock::mutex m(client, "r");
     CHECK_THROWS_AS(
         [&] {
@@ -130,10 +129,9 @@ TEST_CASE("a lost section that ends by another exception leaves the report to th
     m.unlock();
 }
 
-TEST_CASE("a guard that would have to report a loss from its destructor ends the program",
-          "[mutex]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client,
+                 "a guard that would have to report a loss from its destructor ends the program",
+                 "[mutex]") {
     redlock::mutex m(client, "r");
     m.lock();
     lose_lock(nodes, m);
@@ -151,9 +149,8 @@ TEST_CASE("a guard that would have to report a loss from its destructor ends the
     CHECK(thrown_by([&] { m.unlock(); }) == errc::lost);
 }
 
-TEST_CASE("the thread that lost the lock learns it from its next lock, too", "[mutex]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "the thread that lost the lock learns it from its next lock, too",
+                 "[mutex]") {
     redlock::mutex m(client, "r");
     {
         const std::lock_guard lock(m);
@@ -169,9 +166,7 @@ TEST_CASE("the thread that lost the lock learns it from its next lock, too", "[m
     const std::lock_guard lock(m);
 }
 
-TEST_CASE("a loss reaches every level of a recursive mutex", "[mutex]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a loss reaches every level of a recursive mutex", "[mutex]") {
     recursive_mutex m(client, "r");
     {
         const std::lock_guard outer(m);
@@ -189,9 +184,7 @@ TEST_CASE("a loss reaches every level of a recursive mutex", "[mutex]") {
     CHECK(pass_until(nodes, [&] { return is_untouched(nodes, "r"); }));
 }
 
-TEST_CASE("a key that was gone at the release is a loss as well", "[mutex]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a key that was gone at the release is a loss as well", "[mutex]") {
     redlock::mutex m(client, "r", {.ttl = 60s});  // no renewal finds it
     m.lock();
     nodes.occupy("r", 24h);
@@ -200,9 +193,8 @@ TEST_CASE("a key that was gone at the release is a loss as well", "[mutex]") {
     CHECK(thrown_by([&] { m.unlock(); }) == errc::not_held);
 }
 
-TEST_CASE("dead nodes, a limit of holding and a closed client are losses", "[mutex]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "dead nodes, a limit of holding and a closed client are losses",
+                 "[mutex]") {
     std::optional<redlock::mutex> m;
     SECTION("dead nodes") {
         m.emplace(client, "r");
@@ -280,9 +272,7 @@ TEMPLATE_TEST_CASE("destroyed while it is locked, it leaves no key", "[mutex]", 
     CHECK(client.stats().leases == 0);
 }
 
-TEST_CASE("losses race with threads that lock and unlock", "[mutex][threads]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "losses race with threads that lock and unlock", "[mutex][threads]") {
     redlock::mutex m(client, "r", {.ttl = 300ms, .renew = false});
     std::atomic<int> lost = 0;
     std::atomic<int> untold = 0;

@@ -88,9 +88,8 @@ TEST_CASE("plain locks have no fence, but a token", "[mutex]") {
     CHECK(pass_until(nodes, [&] { return is_untouched(nodes, "r"); }));
 }
 
-TEST_CASE("a mutex is not recursive, and belongs to the thread that locked it", "[mutex]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a mutex is not recursive, and belongs to the thread that locked it",
+                 "[mutex]") {
     redlock::mutex m(client, "r");
     m.lock();
     CHECK(thrown_by([&] { m.lock(); }) == errc::would_deadlock);
@@ -116,9 +115,7 @@ TEST_CASE("a mutex is not recursive, and belongs to the thread that locked it", 
     }));
 }
 
-TEST_CASE("one lock stands behind all levels of a recursive mutex", "[mutex]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "one lock stands behind all levels of a recursive mutex", "[mutex]") {
     recursive_mutex m(client, "r");
     m.lock();
     const auto fence = m.fence();
@@ -168,9 +165,7 @@ TEMPLATE_TEST_CASE("threads and clients exclude each other", "[mutex][threads]",
     CHECK(pass_until(nodes, [&] { return is_untouched(nodes, "r"); }));
 }
 
-TEST_CASE("scoped locks in reversed orders end", "[mutex][threads]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "scoped locks in reversed orders end", "[mutex][threads]") {
     redlock::mutex x(client, "x");
     redlock::mutex y(client, "y");
     recursive_mutex z(client, "z");
@@ -205,9 +200,7 @@ TEST_CASE("scoped locks in reversed orders end", "[mutex][threads]") {
     }));
 }
 
-TEST_CASE("waits until the limit, by any clock", "[mutex]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "waits until the limit, by any clock", "[mutex]") {
     nodes.occupy("r", 24h);
     redlock::mutex m(client, "r", {.wait = 100ms});
     {
@@ -232,9 +225,7 @@ TEST_CASE("waits until the limit, by any clock", "[mutex]") {
     CHECK(owns_lock == true);
 }
 
-TEST_CASE("a lock without a limit waits for its turn", "[mutex][threads]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a lock without a limit waits for its turn", "[mutex][threads]") {
     redlock::mutex m(client, "r");
     nodes.occupy("r", 24h);
     std::atomic<int> turns = 0;
@@ -251,9 +242,7 @@ TEST_CASE("a lock without a limit waits for its turn", "[mutex][threads]") {
     REQUIRE(pass_until(nodes, [&] { return turns == 3; }));
 }
 
-TEST_CASE("without a quorum lock says why, and try_lock is false", "[mutex]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "without a quorum lock says why, and try_lock is false", "[mutex]") {
     nodes.shut_down(0);
     nodes.shut_down(1);
     redlock::mutex m(client, "r", {.wait = 200ms});
@@ -272,9 +261,7 @@ TEST_CASE("without a quorum lock says why, and try_lock is false", "[mutex]") {
     CHECK(is_untouched(nodes, "r"));
 }
 
-TEST_CASE("an unlock that reaches no quorum is none that fails", "[mutex]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "an unlock that reaches no quorum is none that fails", "[mutex]") {
     redlock::mutex m(client, "r");
     m.lock();
     nodes.advance(0s);

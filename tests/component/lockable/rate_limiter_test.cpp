@@ -116,10 +116,9 @@ instants demand(rate_limiter& of, instant end, sleepers& all, std::uint16_t dear
 
 }  // namespace
 
-TEST_CASE("as many as the limit are allowed at once, and the next after a period", "[limiter]") {
-    masters nodes;
-    blocking_client client(nodes.options());
-    blocking_client other_client(nodes.options());
+TEST_CASE_METHOD(two_clients,
+                 "as many as the limit are allowed at once, and the next after a period",
+                 "[limiter]") {
     rate_limiter limiter(client, "r", 3, 3s);
     rate_limiter there(other_client, "r", 3, 3s);
     instants allowed;
@@ -152,10 +151,8 @@ TEST_CASE("as many as the limit are allowed at once, and the next after a period
     CHECK(most_in_a_window(allowed, 3s) <= 3);
 }
 
-TEST_CASE("a call that costs several counts as often, or not at all", "[limiter]") {
-    masters nodes;
-    blocking_client client(nodes.options());
-    blocking_client other_client(nodes.options());
+TEST_CASE_METHOD(two_clients, "a call that costs several counts as often, or not at all",
+                 "[limiter]") {
     rate_limiter limiter(client, "r", 10, 3s);
     rate_limiter there(other_client, "r", 10, 3s);
     REQUIRE(limiter.try_acquire(4).allowed);
@@ -174,9 +171,7 @@ TEST_CASE("a call that costs several counts as often, or not at all", "[limiter]
     CHECK(limiter.acquire_for(1h, 10).allowed);
 }
 
-TEST_CASE("a cost that can't be is refused, and nothing is taken", "[limiter]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a cost that can't be is refused, and nothing is taken", "[limiter]") {
     rate_limiter limiter(client, "r", 10, 3s);
     for (const auto cost : {0, 11}) {
         CHECK(thrown_by([&] { (void)limiter.try_acquire(static_cast<std::uint16_t>(cost)); }) ==
@@ -223,9 +218,7 @@ TEST_CASE("what the nodes can't keep is refused with both figures", "[limiter]")
     CHECK(thrown_by([&] { rate_limiter(plain, "r", 1, 1s); }) == errc::invalid_argument);
 }
 
-TEST_CASE("a try without a quorum uses nothing up, and says why", "[limiter]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a try without a quorum uses nothing up, and says why", "[limiter]") {
     rate_limiter limiter(client, "r", 2, 20s);
     nodes.hang(0);
     nodes.hang(1);
@@ -273,10 +266,8 @@ TEST_CASE("a grant that comes late does not count, and its slot is given back", 
     CHECK(taken_slots(nodes, 5) == 1);
 }
 
-TEST_CASE("acquire_for blocks until one more is allowed, or says that none was",
-          "[limiter][threads]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "acquire_for blocks until one more is allowed, or says that none was",
+                 "[limiter][threads]") {
     rate_limiter limiter(client, "r", 1, 3s);
     const passing_time running(nodes);
     const auto first = limiter.acquire_for(1h);
@@ -296,9 +287,7 @@ TEST_CASE("acquire_for blocks until one more is allowed, or says that none was",
     CHECK(thrown_by([&] { (void)limiter.acquire_for(-1s); }) == errc::contended);
 }
 
-TEST_CASE("a stop ends acquire_for, and uses up no slot", "[limiter][threads]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a stop ends acquire_for, and uses up no slot", "[limiter][threads]") {
     rate_limiter limiter(client, "r", 1, 3s);
     std::stop_source stop;
     std::error_code ended;
@@ -374,10 +363,8 @@ instants try_often(masters& nodes, rate_limiter& of, milliseconds time) {
 }  // namespace
 
 // The quorums have one node in common: it alone knows of both.
-TEST_CASE("where programs name different periods the longer counts", "[limiter]") {
-    masters nodes;
-    blocking_client client(nodes.options());
-    blocking_client other_client(nodes.options());
+TEST_CASE_METHOD(two_clients, "where programs name different periods the longer counts",
+                 "[limiter]") {
     rate_limiter slow(client, "r", 2, 10s);
     rate_limiter quick(other_client, "r", 2, 1s);
     nodes.shut_down(2);
@@ -407,10 +394,8 @@ int allowed_now(rate_limiter& of) {
 
 }  // namespace
 
-TEST_CASE("the limit that was set last counts for all programs, up and down", "[limiter]") {
-    masters nodes;
-    blocking_client client(nodes.options());
-    blocking_client other_client(nodes.options());
+TEST_CASE_METHOD(two_clients, "the limit that was set last counts for all programs, up and down",
+                 "[limiter]") {
     rate_limiter one(client, "r", 4, 3s);
     rate_limiter other(other_client, "r", 4, 3s);
     one.set_limit(2);
@@ -434,10 +419,8 @@ TEST_CASE("the limit that was set last counts for all programs, up and down", "[
     CHECK(allowed_now(other) == 1);
 }
 
-TEST_CASE("a limit that was set counts for a day and longer while it is used", "[limiter]") {
-    masters nodes;
-    blocking_client client(nodes.options());
-    blocking_client other_client(nodes.options());
+TEST_CASE_METHOD(two_clients, "a limit that was set counts for a day and longer while it is used",
+                 "[limiter]") {
     rate_limiter one(client, "r", 4, 3s);
     rate_limiter other(other_client, "r", 4, 3s);
     one.set_limit(6);
@@ -456,10 +439,9 @@ TEST_CASE("a limit that was set counts for a day and longer while it is used", "
     CHECK(allowed_now(last) == 4);
 }
 
-TEST_CASE("a limit is set on a quorum, and nodes that forget it learn of it again", "[limiter]") {
-    masters nodes;
-    blocking_client client(nodes.options());
-    blocking_client other_client(nodes.options());
+TEST_CASE_METHOD(two_clients,
+                 "a limit is set on a quorum, and nodes that forget it learn of it again",
+                 "[limiter]") {
     rate_limiter one(client, "r", 4, 3s);
     rate_limiter other(other_client, "r", 4, 3s);
     nodes.hang(0);
@@ -482,11 +464,9 @@ TEST_CASE("a limit is set on a quorum, and nodes that forget it learn of it agai
     CHECK(allowed_now(other) == 2);
 }
 
-TEST_CASE("while limits are set no window holds more than the largest, and then than the last",
-          "[limiter]") {
-    masters nodes;
-    blocking_client client(nodes.options());
-    blocking_client other_client(nodes.options());
+TEST_CASE_METHOD(two_clients,
+                 "while limits are set no window holds more than the largest, and then than the last",
+                 "[limiter]") {
     rate_limiter one(client, "r", 8, 2s);
     rate_limiter other(other_client, "r", 8, 2s);
     std::uint16_t before = 8;
@@ -503,10 +483,7 @@ TEST_CASE("while limits are set no window holds more than the largest, and then 
     }
 }
 
-TEST_CASE("a period that nobody names any more stops counting", "[limiter]") {
-    masters nodes;
-    blocking_client client(nodes.options());
-    blocking_client other_client(nodes.options());
+TEST_CASE_METHOD(two_clients, "a period that nobody names any more stops counting", "[limiter]") {
     rate_limiter slow(client, "r", 2, 10s);
     rate_limiter quick(other_client, "r", 2, 1s);
     REQUIRE(slow.try_acquire().allowed);

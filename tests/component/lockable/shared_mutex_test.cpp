@@ -93,15 +93,13 @@ private:
 
 }  // namespace
 
-TEST_CASE("threads of one and of several programs share a mutex", "[shared_mutex][threads]") {
-    masters nodes;
-    blocking_client a(nodes.options());
-    blocking_client b(nodes.options());
-    shared_mutex of_a(a, "r");
-    shared_mutex of_b(b, "r");
+TEST_CASE_METHOD(two_clients, "threads of one and of several programs share a mutex",
+                 "[shared_mutex][threads]") {
+    shared_mutex of_a(client, "r");
+    shared_mutex of_b(other_client, "r");
     sharing_threads readers(nodes, {&of_a, &of_a, &of_a, &of_b});
     REQUIRE(readers.all_share());
-    CHECK(a.stats().leases == 3);  // each has its own
+    CHECK(client.stats().leases == 3);  // each has its own
     CHECK(readers.fences().count(0) == 0);
     CHECK(of_a.fence() == 0);
     CHECK_FALSE(of_a.lost_token().stop_possible());
@@ -117,12 +115,10 @@ TEST_CASE("threads of one and of several programs share a mutex", "[shared_mutex
     CHECK(pass_until(nodes, [&] { return is_untouched(nodes, "r"); }));
 }
 
-TEST_CASE("a thread that holds it alone goes on as one that shares it", "[shared_mutex]") {
-    masters nodes;
-    blocking_client a(nodes.options());
-    blocking_client b(nodes.options());
-    shared_mutex of_a(a, "r");
-    shared_mutex of_b(b, "r");
+TEST_CASE_METHOD(two_clients, "a thread that holds it alone goes on as one that shares it",
+                 "[shared_mutex]") {
+    shared_mutex of_a(client, "r");
+    shared_mutex of_b(other_client, "r");
     std::unique_lock alone(of_a);
     const auto fence = of_a.fence();
     CHECK_FALSE(of_b.try_lock_shared());
@@ -140,9 +136,8 @@ TEST_CASE("a thread that holds it alone goes on as one that shares it", "[shared
     of_b.unlock_shared();
 }
 
-TEST_CASE("what is not held, or may not be shared, is not shared", "[shared_mutex]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "what is not held, or may not be shared, is not shared",
+                 "[shared_mutex]") {
     shared_mutex m(client, "r");
     const auto code_of = [](shared_mutex& of) -> redlock::error_code {
         try {
@@ -163,9 +158,8 @@ TEST_CASE("what is not held, or may not be shared, is not shared", "[shared_mute
     kept.unlock();
 }
 
-TEST_CASE("one that holds it alone keeps all others out, also a mutex", "[shared_mutex]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "one that holds it alone keeps all others out, also a mutex",
+                 "[shared_mutex]") {
     shared_mutex m(client, "r");
     redlock::mutex plain(client, "r");
     m.lock();
@@ -191,9 +185,8 @@ TEST_CASE("one that holds it alone keeps all others out, also a mutex", "[shared
     CHECK(pass_until(nodes, [&] { return is_untouched(nodes, "r"); }));
 }
 
-TEST_CASE("a thread that holds it either way would wait for itself", "[shared_mutex]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a thread that holds it either way would wait for itself",
+                 "[shared_mutex]") {
     shared_mutex m(client, "r");
     const bool shares = GENERATE(false, true);
     if (shares) {
@@ -222,10 +215,9 @@ TEST_CASE("a thread that holds it either way would wait for itself", "[shared_mu
     CHECK(can_lock(m));
 }
 
-TEST_CASE("a waiting writer keeps new readers out, and locks when the last reader unlocks",
-          "[shared_mutex][threads]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client,
+                 "a waiting writer keeps new readers out, and locks when the last reader unlocks",
+                 "[shared_mutex][threads]") {
     shared_mutex m(client, "r");
     sharing_threads readers(nodes, {&m, &m});
     REQUIRE(readers.all_share());
@@ -244,13 +236,10 @@ TEST_CASE("a waiting writer keeps new readers out, and locks when the last reade
     CHECK(elsewhere([&] { return std::shared_lock(m, 12h).owns_lock(); }));
 }
 
-TEST_CASE("threads that share and threads that do not keep a counter right",
-          "[shared_mutex][threads]") {
-    masters nodes;
-    blocking_client a(nodes.options());
-    blocking_client b(nodes.options());
-    shared_mutex of_a(a, "r");
-    shared_mutex of_b(b, "r");
+TEST_CASE_METHOD(two_clients, "threads that share and threads that do not keep a counter right",
+                 "[shared_mutex][threads]") {
+    shared_mutex of_a(client, "r");
+    shared_mutex of_b(other_client, "r");
     int counter = 0;  // guarded by the mutexes alone, of which no sanitizer knows
     std::atomic<int> inside = 0;
     std::atomic<int> overlaps = 0;
@@ -280,9 +269,8 @@ TEST_CASE("threads that share and threads that do not keep a counter right",
     CHECK(pass_until(nodes, [&] { return is_untouched(nodes, "r"); }));
 }
 
-TEST_CASE("each thread that shared it learns of the loss, once", "[shared_mutex][threads]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "each thread that shared it learns of the loss, once",
+                 "[shared_mutex][threads]") {
     shared_mutex m(client, "r");
     std::atomic<int> told = 0;
     sharing_threads readers(nodes, {&m, &m}, [&](std::shared_lock<shared_mutex>& lock) {
@@ -303,9 +291,8 @@ TEST_CASE("each thread that shared it learns of the loss, once", "[shared_mutex]
     CHECK(can_lock(m));
 }
 
-TEST_CASE("the lease of one that shares ends without the others'", "[shared_mutex][threads]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "the lease of one that shares ends without the others'",
+                 "[shared_mutex][threads]") {
     shared_mutex m(client, "r");
     shared_mutex brief(client, "r", {.max_hold = 200ms});
     sharing_threads others(nodes, {&m});
@@ -335,9 +322,8 @@ TEST_CASE("plain locks can't be shared, and nothing is kept by one that shares",
     CHECK(pass_until(nodes, [&] { return is_untouched(nodes, "r"); }));
 }
 
-TEST_CASE("destroyed while threads hold it, it leaves no key", "[shared_mutex][threads]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "destroyed while threads hold it, it leaves no key",
+                 "[shared_mutex][threads]") {
     auto m = std::make_unique<shared_mutex>(client, "r");
     m->lock_shared();
     elsewhere([&] { m->lock_shared(); });  // it ends, and is not missed

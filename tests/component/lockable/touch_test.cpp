@@ -42,9 +42,8 @@ void outlives_its_ttl_while_touched(masters& nodes, const Holder& holder) {
 
 }  // namespace
 
-TEST_CASE("a lease that is not touched is lost, and keeps others out until its validity ends") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client,
+                 "a lease that is not touched is lost, and keeps others out until its validity ends") {
     blocking_client other(nodes.options());
     const auto held = client.acquire("r", watched);
     REQUIRE(held.has_value());
@@ -60,9 +59,7 @@ TEST_CASE("a lease that is not touched is lost, and keeps others out until its v
     CHECK(redlock::clock::now() >= until);
 }
 
-TEST_CASE("a touch of a guard keeps it") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a touch of a guard keeps it") {
     const redlock::guard held(client, "r", watched);
     REQUIRE(held);
     outlives_its_ttl_while_touched(nodes, held);
@@ -88,9 +85,8 @@ TEMPLATE_TEST_CASE("a touch of a mutex keeps it, by the thread that holds it", "
     CHECK(thrown_by([&] { m.unlock(); }) == errc::lost);
 }
 
-TEST_CASE("a touch of a semaphore keeps all slots of the thread", "[semaphore]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a touch of a semaphore keeps all slots of the thread",
+                 "[semaphore]") {
     redlock::counting_semaphore lines(client, "r", 3, watched);
     lines.touch();
     lines.acquire();
@@ -101,9 +97,7 @@ TEST_CASE("a touch of a semaphore keeps all slots of the thread", "[semaphore]")
     CHECK(thrown_by([&] { lines.release(2); }) == errc::lost);
 }
 
-TEST_CASE("a touch of an election keeps its term", "[election]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a touch of an election keeps its term", "[election]") {
     redlock::election of(client, "r", watched);
     of.touch();
     REQUIRE(of.campaign().has_value());

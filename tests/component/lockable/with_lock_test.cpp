@@ -41,9 +41,8 @@ static_assert(
     std::is_nothrow_constructible_v<guard, blocking_client&, std::string, acquire_options>);
 static_assert(std::is_nothrow_destructible_v<guard>);
 
-TEST_CASE("a section returns what its function returns, and releases the lock", "[with_lock]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a section returns what its function returns, and releases the lock",
+                 "[with_lock]") {
     const result<int, refusal> value =
         with_lock(client, "r", {.ttl = 5s}, [&](const lease& held, std::stop_token lost) {
             CHECK(held);
@@ -75,9 +74,8 @@ TEST_CASE("a section returns what its function returns, and releases the lock", 
     CHECK(is_untouched(nodes, "s"));
 }
 
-TEST_CASE("a section without a lock says why, and its function is not called", "[with_lock]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a section without a lock says why, and its function is not called",
+                 "[with_lock]") {
     bool is_called = false;
     const auto f = [&](const lease&, std::stop_token) { is_called = true; };
     nodes.occupy("r", 1h);
@@ -92,9 +90,8 @@ TEST_CASE("a section without a lock says why, and its function is not called", "
     CHECK_FALSE(is_called);
 }
 
-TEST_CASE("an exception of the function passes through after the release", "[with_lock]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "an exception of the function passes through after the release",
+                 "[with_lock]") {
     const bool is_lost = GENERATE(false, true);
     try {
         static_cast<void>(with_lock(client, "r", [&](const lease&, const std::stop_token& lost) {
@@ -109,9 +106,8 @@ TEST_CASE("an exception of the function passes through after the release", "[wit
     CHECK(becomes_free(nodes));
 }
 
-TEST_CASE("a lost section is an error, whatever its function returned", "[with_lock]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a lost section is an error, whatever its function returned",
+                 "[with_lock]") {
     SECTION("taken") {
         const auto done =
             with_lock(client, "r", {.ttl = 3s}, [&](const lease& held, const std::stop_token& lost) {
@@ -188,9 +184,8 @@ TEST_CASE("a lost section is an error, whatever its function returned", "[with_l
     CHECK(becomes_free(nodes));
 }
 
-TEST_CASE("a section whose release reaches no quorum has succeeded", "[with_lock]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a section whose release reaches no quorum has succeeded",
+                 "[with_lock]") {
     {
         std::optional<passing_time> time;
         const auto done = with_lock(client, "r", [&](const lease&, std::stop_token) {
@@ -223,9 +218,7 @@ TEST_CASE("a section in the client's own thread would wait for itself", "[with_l
     CHECK(seen.get_future().get() == errc::would_deadlock);
 }
 
-TEST_CASE("a guard holds the lock for its scope", "[guard]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a guard holds the lock for its scope", "[guard]") {
     {
         const guard held(client, "r");
         REQUIRE(held);
@@ -245,9 +238,8 @@ TEST_CASE("a guard holds the lock for its scope", "[guard]") {
     CHECK(guard(client, "").why() == errc::invalid_argument);
 }
 
-TEST_CASE("a guard is released before its scope ends, and says whether it held", "[guard]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a guard is released before its scope ends, and says whether it held",
+                 "[guard]") {
     SECTION("that it held until then") {
         guard held(client, "r");
         REQUIRE(held);
@@ -272,9 +264,8 @@ TEST_CASE("a guard is released before its scope ends, and says whether it held",
     }
 }
 
-TEST_CASE("a stop ends the wait of a guard and of a section", "[guard][with_lock]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a stop ends the wait of a guard and of a section",
+                 "[guard][with_lock]") {
     const auto mine = client.acquire("r");
     REQUIRE(mine.has_value());
     std::stop_source stop;
@@ -298,9 +289,8 @@ TEST_CASE("a stop ends the wait of a guard and of a section", "[guard][with_lock
               .code == boost::system::errc::operation_canceled);
 }
 
-TEST_CASE("a guard that lost its lock says why, and its scope ends as usual", "[guard]") {
-    masters nodes;
-    blocking_client client(nodes.options());
+TEST_CASE_METHOD(one_client, "a guard that lost its lock says why, and its scope ends as usual",
+                 "[guard]") {
     SECTION("taken") {
         const guard held(client, "r", {.ttl = 3s});
         const auto fence = held.fence();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <redlock/blocking_client.hpp>
 #include <redlock/testing.hpp>
 
 #include <chrono>
@@ -15,6 +16,16 @@
 namespace redlock::testing {
 
 using namespace std::chrono_literals;
+
+/// What most of these tests begin with: three masters, and a client of a program.
+struct one_client {
+    masters nodes{};
+    blocking_client client{nodes.options()};
+};
+/// The same, and a client of another program.
+struct two_clients : one_client {
+    blocking_client other_client{nodes.options()};
+};
 
 /// A moment of real time, in which other threads run. To yield would cost a turn of each program
 /// that is busy on this machine.
