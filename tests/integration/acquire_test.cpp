@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "../support/project.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "support/waiting.hpp"
 
 #include <redlock/error.hpp>
@@ -494,8 +493,7 @@ TEST_CASE("clients that start on a new cluster together open it at once", "[acqu
 }
 
 TEST_CASE("of clients that try at the same time at most one is granted", "[acquire]") {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     asio::io_context context;
     std::vector<std::unique_ptr<event_log>> logs;
     std::vector<client> clients;

@@ -1,8 +1,7 @@
 // `redlock bench` on real servers: what it prints, and what it leaves behind; judges no speed.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "tool_process.hpp"
 
 #include <algorithm>
@@ -24,8 +23,7 @@ std::vector<std::string> bench_words(const cluster& nodes, std::vector<std::stri
 }  // namespace
 
 TEST_CASE("bench measures three parts, and leaves no lock", "[tool][bench]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     SECTION("in words") {
         tool_process running(bench_words(nodes, {"--yes", "--each", "100ms", "--workers", "8"}));
         CHECK(running.wait() == 0);
@@ -63,8 +61,7 @@ TEST_CASE("bench measures three parts, and leaves no lock", "[tool][bench]") {
 }
 
 TEST_CASE("bench asks first, and says why it can't measure", "[tool][bench]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     {
         tool_process running(bench_words(nodes, {}));
         CHECK(running.wait() == 125);

@@ -1,8 +1,7 @@
 // The blocking client on real servers; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 
 #include <redlock/blocking_client.hpp>
 #include <redlock/error.hpp>
@@ -52,8 +51,7 @@ TEST_CASE("acquires, extends, inspects and releases", "[blocking_client]") {
 }
 
 TEST_CASE("a refusal says why, and contention need not be an error", "[blocking_client]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     blocking_client holder(nodes.options());
     blocking_client client(nodes.options());
     auto held = holder.acquire("r", {.ttl = 30s});

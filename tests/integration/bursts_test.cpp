@@ -2,8 +2,7 @@
 // internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 
 #include <redlock/blocking_client.hpp>
 
@@ -96,8 +95,7 @@ TEST_CASE("of clients that try at the same instant one gets the lock", "[threads
     int all = 0;
     int without_winner = 0;
     for (int scene = 0; scene < scenes; ++scene) {
-        cluster nodes(scene % 2 == 0 ? 3 : 5);
-        found(nodes);
+        founded_cluster nodes(scene % 2 == 0 ? 3 : 5);
         const bool fencing = scene / 2 % 2 == 0;
         const bool is_one_dead = scene / 4 == 1;
         if (is_one_dead) nodes.kill(0);

@@ -1,8 +1,7 @@
 // What endangers locks on real servers is reported, with the remedy; takes no lock but one.
 // SPDX-License-Identifier: MIT
 #include "support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 
 #include <chrono>
 #include <string>
@@ -32,16 +31,14 @@ void reconnect(driver& d, cluster& nodes, std::size_t node) {
 }  // namespace
 
 TEST_CASE("nothing is reported of sound servers", "[concerns]") {
-    cluster nodes(3, durable);
-    found(nodes);
+    founded_cluster nodes(3, durable);
     driver d(nodes.options());
     CHECK(d.acquire("r").error() == error_code{});
     CHECK(d.log().count(event_kind::node_reported) == 0);
 }
 
 TEST_CASE("an only node is reported once", "[concerns]") {
-    cluster nodes(1, durable);
-    found(nodes);
+    founded_cluster nodes(1, durable);
     driver d(nodes.options());
     CHECK(d.acquire("r").error() == error_code{});
     const auto said = reports(d.log(), "this is the only node");
@@ -52,8 +49,7 @@ TEST_CASE("an only node is reported once", "[concerns]") {
 }
 
 TEST_CASE("a server that evicts is reported once", "[concerns]") {
-    cluster nodes(3, durable);
-    found(nodes);
+    founded_cluster nodes(3, durable);
     nodes.ask(1).config_set("maxmemory", "1gb");
     nodes.ask(1).config_set("maxmemory-policy", "volatile-lru");
     nodes.ask(2).config_set("maxmemory-policy", "allkeys-lfu");
@@ -78,8 +74,7 @@ TEST_CASE("a server that evicts is reported once", "[concerns]") {
 }
 
 TEST_CASE("a server whose memory is nearly full is reported", "[concerns]") {
-    cluster nodes(3, durable);
-    found(nodes);
+    founded_cluster nodes(3, durable);
     nodes.ask(0).config_set("maxmemory", "1gb");
     nodes.ask(2).set("ballast", std::string(20'000'000, 'x'));
     const auto limit = std::stoull(nodes.ask(2).info("used_memory")) * 106 / 100;
@@ -127,8 +122,7 @@ TEST_CASE("without the restart guard a server that forgets is a danger", "[conce
 
 TEST_CASE("one key under two prefixes is reported, and so are plain locks beside ours",
           "[concerns]") {
-    cluster nodes(3, durable);
-    found(nodes);
+    founded_cluster nodes(3, durable);
     auto other = nodes.options();
     const bool is_plain = GENERATE(false, true);
     other.client_name = "the-other";

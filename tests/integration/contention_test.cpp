@@ -1,10 +1,9 @@
 // Many clients and processes that wait for one lock on real servers, for a while; no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
+#include "support/founded.hpp"
 #include "support/contender.hpp"
 #include "support/history.hpp"
-#include "support/run.hpp"
 #include "support/waiting.hpp"
 
 #include <redlock/error.hpp>
@@ -109,8 +108,7 @@ struct crowd {
 }  // namespace
 
 TEST_CASE("eight processes of eight coroutines lose no increment", "[waiting]") {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     const redis_server counter;
     const auto all = run_contenders(
         nodes, counter,
@@ -130,8 +128,7 @@ TEST_CASE("eight processes of eight coroutines lose no increment", "[waiting]") 
 }
 
 TEST_CASE("fenced and plain clients together lose no increment", "[waiting]") {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     const redis_server counter;
     const auto all = run_contenders(
         nodes, counter,
@@ -147,8 +144,7 @@ TEST_CASE("fenced and plain clients together lose no increment", "[waiting]") {
 }
 
 TEST_CASE("a thousand contenders all get their turn, one at a time", "[waiting]") {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     const auto clients_wanted = static_cast<std::size_t>(GENERATE(1, 10));
     CAPTURE(clients_wanted);
     asio::io_context context;
@@ -182,8 +178,7 @@ TEST_CASE("a thousand contenders all get their turn, one at a time", "[waiting]"
 
 TEST_CASE("a lock goes round while the subscriptions are cut again and again",
           "[waiting][threads]") {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     constexpr int clients = 4;
     constexpr int each = 50;
     history spans;

@@ -1,9 +1,8 @@
 // A hundred contenders for one resource on healthy nodes; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
+#include "support/founded.hpp"
 #include "support/history.hpp"
-#include "support/run.hpp"
 
 #include <redlock/error.hpp>
 
@@ -18,8 +17,7 @@ using namespace redlock;
 using namespace redlock::testing;
 
 TEST_CASE("a hundred contenders for one resource all get their turn, one at a time", "[crowd]") {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     history spans;
     asio::io_context context;
     std::vector<std::unique_ptr<client>> clients;

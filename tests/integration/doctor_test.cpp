@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "../support/record_words.hpp"
-#include "support/cluster.hpp"
+#include "support/founded.hpp"
 #include "support/hostile_proxy.hpp"
-#include "support/run.hpp"
 #include "support/waiting.hpp"
 #include "tool_process.hpp"
 
@@ -137,8 +136,7 @@ TEST_CASE("nodes with a warning alone are not healthy, and have no errors", "[do
 }
 
 TEST_CASE("settings that endanger locks are found, each with its remedy", "[doctor][servers]") {
-    cluster nodes(3, durable);
-    found(nodes);
+    founded_cluster nodes(3, durable);
     auto bad = nodes.ask(1);
     node_problem what{};
     std::string remedy;
@@ -207,8 +205,7 @@ TEST_CASE("one server under two names is found", "[doctor]") {
 }
 
 TEST_CASE("a round trip that is longer than node_timeout is found", "[doctor]") {
-    cluster nodes(1, durable);
-    found(nodes);
+    founded_cluster nodes(1, durable);
     hostile_proxy far(nodes[0].port());
     far.set({.what = harm::kind::delay, .by = 40ms});
     auto options = nodes.options();
@@ -365,8 +362,7 @@ TEST_CASE("nodes that refuse to write are found, and the remedy helps", "[doctor
     const auto in_the_way = folder / "dump.rdb";  // a directory by the name of the snapshot
     server_options each;
     each.args = {"--save", "3600 1000000", "--dir", folder.string()};
-    cluster nodes(3, each);
-    found(nodes);
+    founded_cluster nodes(3, each);
     std::string code;
     std::string remedy;
     std::function<void(direct&)> harm;
@@ -442,8 +438,7 @@ TEST_CASE("nodes that refuse to write are found, and the remedy helps", "[doctor
 }
 
 TEST_CASE("what the server refused is named, and granting that helps", "[doctor][servers]") {
-    cluster nodes(1, durable);
-    found(nodes);
+    founded_cluster nodes(1, durable);
     auto admin = nodes.ask(0);
     auto options = nodes.options();
     options.nodes[0].username = "locker";
@@ -480,8 +475,7 @@ TEST_CASE("what the server refused is named, and granting that helps", "[doctor]
 }
 
 TEST_CASE("doctor reports the rights that a read-only user lacks for locking", "[doctor]") {
-    cluster nodes(3, durable);
-    found(nodes);
+    founded_cluster nodes(3, durable);
     auto options = nodes.options();
     for (std::size_t i = 0; i < 3; ++i) {
         nodes.ask(i).acl_setuser({"reader", "on", ">pw", "~*", "&*", "-@all", "+@read", "+eval",
@@ -499,8 +493,7 @@ TEST_CASE("doctor reports the rights that a read-only user lacks for locking", "
 }
 
 TEST_CASE("in an outage the node that is left is not blamed, and shows what it holds", "[doctor]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver d(nodes.options());
     const auto held = d.acquire("r", {.ttl = 60s});
     REQUIRE(held.value());
@@ -530,8 +523,7 @@ TEST_CASE("in an outage the node that is left is not blamed, and shows what it h
 }
 
 TEST_CASE("a node of another set, and another ttl_max, are found", "[doctor]") {
-    cluster nodes(3, durable);
-    found(nodes);
+    founded_cluster nodes(3, durable);
     auto options = nodes.options();
     SECTION("another set") {
         options.cluster = "another";
@@ -555,8 +547,7 @@ TEST_CASE("a node of another set, and another ttl_max, are found", "[doctor]") {
 // As if the clocks of all nodes had been an hour ahead when the last fence was drawn.
 TEST_CASE("that the clocks of all nodes went back is found, and init --lower-fences ends it",
           "[doctor]") {
-    cluster nodes(3, durable);
-    found(nodes);
+    founded_cluster nodes(3, durable);
     const auto fence_of = [&] {
         blocking_client locker(nodes.options());
         const auto got = locker.acquire("r", {.ttl = 10s, .wait = 5s});

@@ -2,8 +2,7 @@
 // internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "support/waiting.hpp"
 
 #include <redlock/blocking_client.hpp>
@@ -45,8 +44,7 @@ bool is_free(cluster& nodes) {
 
 TEST_CASE("a writer lets the readers in that wait, and not the writer behind them",
           "[downgrade][servers]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     blocking_client writer(nodes.options());
     auto held = writer.acquire("r", {.ttl = 60s});
     REQUIRE(held.has_value());
@@ -89,8 +87,7 @@ TEST_CASE("a writer lets the readers in that wait, and not the writer behind the
 
 TEST_CASE("a node that is down meanwhile comes to share the lease, and keeps nothing of it",
           "[downgrade]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver d(nodes.options());
     auto got = d.acquire("r", {.ttl = 9s});
     REQUIRE(got.error() == error_code{});
@@ -108,8 +105,7 @@ TEST_CASE("a node that is down meanwhile comes to share the lease, and keeps not
 
 TEST_CASE("a program that dies after the change keeps writers out for its ttl, and no readers",
           "[downgrade]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     auto options = nodes.options();
     driver other(nodes.options());
     {
@@ -147,8 +143,7 @@ TEST_CASE("an operator sees a lease that was shared as a reader, and takes it", 
 }
 
 TEST_CASE("a note goes on with a lease that was shared", "[downgrade]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     blocking_client writer(nodes.options());
     auto held = writer.acquire("r", {.ttl = 60s, .note = "loads"});
     REQUIRE(held.has_value());

@@ -2,9 +2,8 @@
 // lead; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
+#include "support/founded.hpp"
 #include "support/hostile_proxy.hpp"
-#include "support/run.hpp"
 #include "support/waiting.hpp"
 #include "tool_process.hpp"
 
@@ -79,8 +78,7 @@ std::vector<std::string> with_nodes(cluster& nodes, std::vector<std::string> wor
 
 TEST_CASE("a resignation hands over to the campaigner that waits, without a pause",
           "[election]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     blocking_client here(options_of(nodes, "here"));
     blocking_client elsewhere(options_of(nodes, "elsewhere"));
     election mine(here, "r");
@@ -103,8 +101,7 @@ TEST_CASE("a resignation hands over to the campaigner that waits, without a paus
 }
 
 TEST_CASE("a killed leader costs its ttl at most", "[election]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     CHECK(once_in_three([&] {
         int pipe[2];
         REQUIRE(::pipe(pipe) == 0);
@@ -130,8 +127,7 @@ TEST_CASE("a killed leader costs its ttl at most", "[election]") {
 }
 
 TEST_CASE("a leader that loses its quorum stops before another one is elected", "[election]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     std::vector<std::unique_ptr<hostile_proxy>> proxies;
     auto through = options_of(nodes, "cut off");
     through.node_timeout = 500ms;
@@ -163,8 +159,7 @@ TEST_CASE("a leader that loses its quorum stops before another one is elected", 
 
 TEST_CASE("an election excludes redlock run of the same name, and waits for it",
           "[election][tool]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     blocking_client client(options_of(nodes, "leader"));
     election mine(client, "r");
     REQUIRE(mine.campaign().has_value());
@@ -185,8 +180,7 @@ TEST_CASE("an election excludes redlock run of the same name, and waits for it",
 }
 
 TEST_CASE("observers of other programs learn of each leader", "[election]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     blocking_client here(options_of(nodes, "a"));
     blocking_client elsewhere(options_of(nodes, "b"));
     election mine(here, "r");
@@ -213,8 +207,7 @@ TEST_CASE("observers of other programs learn of each leader", "[election]") {
 }
 
 TEST_CASE("an asynchronous election leads, is observed, and hands over", "[election]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver a(options_of(nodes, "a"));
     driver b(options_of(nodes, "b"));
     async_election mine(a.client(), "r");

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "support/beside.hpp"
-#include "support/cluster.hpp"
+#include "support/founded.hpp"
 #include "support/hostile_server.hpp"
-#include "support/run.hpp"
 
 #include <redlock/error.hpp>
 
@@ -454,8 +453,7 @@ TEST_CASE("restarted nodes are found again", "[faults]") {
 }
 
 TEST_CASE("a waiter outlasts an outage of all nodes", "[faults]") {
-    cluster nodes(3, durable);
-    found(nodes);
+    founded_cluster nodes(3, durable);
     driver d(nodes.options());
     for (std::size_t i = 0; i < 3; ++i) nodes.kill(i);
     auto waiting = d.start_acquire("r", {.ttl = 20s, .wait = 15s});

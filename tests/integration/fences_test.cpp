@@ -1,8 +1,7 @@
 // Fencing tokens on real servers: they rise whatever happens, and keep late commands out.
 // SPDX-License-Identifier: MIT
 #include "support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "support/skipped.hpp"
 #include "support/wall_clock.hpp"
 #include "tool_process.hpp"
@@ -116,8 +115,7 @@ TEST_CASE("a second round goes above a fence that is ahead", "[fences]") {
 }
 
 TEST_CASE("a fence key with foreign text in it refuses, and names the node", "[fences]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver d(fenced(nodes));
     const std::string foreign = GENERATE("text", "-1", "1e3", " 7", "9007199254740992");
     for (const std::size_t i : {0U, 1U}) nodes.ask(i).set("{r}:fence", foreign);
@@ -133,8 +131,7 @@ TEST_CASE("a fence key with foreign text in it refuses, and names the node", "[f
 }
 
 TEST_CASE("a key of another type refuses, and stays", "[fences]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver d(fenced(nodes));
     const std::string which = GENERATE("r", "{r}:fence");
     for (const std::size_t i : {0U, 1U}) nodes.ask(i).command({"RPUSH", which, "x"});

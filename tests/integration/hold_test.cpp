@@ -2,8 +2,7 @@
 // lease does otherwise is tested on masters in memory.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 
 #include <redlock/error.hpp>
 
@@ -82,8 +81,7 @@ TEST_CASE("of two leases the one that is renewed lives on, and the other one's l
 
 TEST_CASE("a lease that hung servers keep from being renewed is reported as unreachable",
           "[hold]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     auto options = nodes.options();
     options.node_timeout = 500ms;
     driver d(options);

@@ -1,8 +1,7 @@
 // The question which client holds a resource, on real servers; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 
 #include <redlock/error.hpp>
 
@@ -167,8 +166,7 @@ TEST_CASE("what cannot name a lock cannot be inspected", "[inspect]") {
 }
 
 TEST_CASE("the slots of a resource are those that a quorum of nodes keeps", "[inspect]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     auto named = nodes.options();
     named.client_name = "till-7";
     driver holder(named);
@@ -242,8 +240,7 @@ TEST_CASE("the slots of a resource are those that a quorum of nodes keeps", "[in
 }
 
 TEST_CASE("all slots and all readers of a resource are shown", "[inspect]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver d(nodes.options());
     const auto later = std::to_string(
         std::chrono::duration_cast<std::chrono::milliseconds>(

@@ -1,9 +1,8 @@
 // Context, client and lease destroyed at every step and in every order; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
+#include "support/founded.hpp"
 #include "support/hostile_server.hpp"
-#include "support/run.hpp"
 
 #include <redlock/error.hpp>
 
@@ -87,8 +86,7 @@ void run_to_the_end(life& one) {
 }  // namespace
 
 TEST_CASE("the context goes first, at every step", "[lifetime]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     at_every_step(nodes.options(), [](life& one) {
         one.context.reset();
         // What is left works, and says so.
@@ -99,8 +97,7 @@ TEST_CASE("the context goes first, at every step", "[lifetime]") {
 }
 
 TEST_CASE("the client goes first, at every step, and its context ends by itself", "[lifetime]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     at_every_step(nodes.options(), [&](life& one) {
         one.user.reset();
         run_to_the_end(one);
@@ -110,8 +107,7 @@ TEST_CASE("the client goes first, at every step, and its context ends by itself"
 }
 
 TEST_CASE("the client is closed at every step", "[lifetime]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     at_every_step(nodes.options(), [&](life& one) {
         one.user->close();
         run_to_the_end(one);
@@ -122,8 +118,7 @@ TEST_CASE("the client is closed at every step", "[lifetime]") {
 }
 
 TEST_CASE("the leases go first, at every step", "[lifetime]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     at_every_step(nodes.options(), [&](life& one) {
         one.held = lease{};
         one.second = lease{};
@@ -135,8 +130,7 @@ TEST_CASE("the leases go first, at every step", "[lifetime]") {
 }
 
 TEST_CASE("client and context go without another handler, at every step", "[lifetime]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     at_every_step(nodes.options(), [](life& one) {
         one.user.reset();
         one.context.reset();

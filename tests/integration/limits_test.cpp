@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "../support/windows.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "support/waiting.hpp"
 
 #include <redlock/async_rate_limiter.hpp>
@@ -110,8 +109,7 @@ TEST_CASE("no window of what coroutines of several clients are allowed holds mor
           "[limits]") {
     constexpr std::uint16_t limit = 10;
     constexpr milliseconds period = 400ms;
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     crowd_of_users all;
     std::vector<std::unique_ptr<client>> clients;
     std::vector<std::unique_ptr<async_rate_limiter>> limiters;
@@ -134,8 +132,7 @@ TEST_CASE("no window of what coroutines of several clients are allowed holds mor
 }
 
 TEST_CASE("a wait for a limit ends as soon as a slot is free, or with its reason", "[limits]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver mine(nodes.options());
     driver other(nodes.options());
     async_rate_limiter of_mine(mine.client(), "r", 1, 1500ms);
@@ -159,8 +156,7 @@ TEST_CASE("a wait for a limit ends as soon as a slot is free, or with its reason
 }
 
 TEST_CASE("a wait that is cancelled leaves nothing on the nodes", "[limits]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver holder(nodes.options());
     driver user(nodes.options());
     async_rate_limiter taken(holder.client(), "r", 2, 1s);
@@ -185,8 +181,7 @@ TEST_CASE("a wait that is cancelled leaves nothing on the nodes", "[limits]") {
 }
 
 TEST_CASE("a blocking wait for a limit is stopped by its token", "[limits]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     blocking_client client(nodes.options());
     rate_limiter limiter(client, "r", 1, 40s);
     REQUIRE(limiter.acquire_for(patience).allowed);
@@ -208,8 +203,7 @@ TEST_CASE("a blocking wait for a limit is stopped by its token", "[limits]") {
 }
 
 TEST_CASE("a number that one node says was set in the future counts nowhere", "[limits]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const std::string counted = "{r}:slots";
     nodes.ask(0).command({"ZADD", counted, "-9000000000000", "k:1/40000@9000000000000000"});
     blocking_client client(nodes.options());
@@ -221,8 +215,7 @@ TEST_CASE("a number that one node says was set in the future counts nowhere", "[
 }
 
 TEST_CASE("a limit that was set leaves the period to the calls", "[limits]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     blocking_client client(nodes.options());
     rate_limiter(client, "r", 2, 50s).set_limit(3);
     rate_limiter limiter(client, "r", 2, 200ms);
@@ -232,8 +225,7 @@ TEST_CASE("a limit that was set leaves the period to the calls", "[limits]") {
 TEST_CASE("coroutines of several clients have each slot alone, and all finish", "[limits]") {
     constexpr std::uint16_t slots = 3;
     constexpr int turns = 6;
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     crowd_of_users all;
     std::vector<std::unique_ptr<client>> clients;
     const acquire_options one_slot{.ttl = 20s, .wait = 60s, .slots = slots};
@@ -252,8 +244,7 @@ TEST_CASE("coroutines of several clients have each slot alone, and all finish", 
 
 TEST_CASE("the next waits for a slot until it is released, and a lost slot is reported",
           "[limits]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver mine(nodes.options());
     driver other(nodes.options());
     const auto one = mine.acquire("r", {.ttl = 2s, .wait = 20s, .slots = 2});
@@ -318,8 +309,7 @@ struct busy_life {
 
 TEST_CASE("contexts and clients of limiters and slots go at every step",
           "[limits][lifetime]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const bool context_first = GENERATE(true, false);
     bool finished = false;
     int steps = 0;

@@ -1,8 +1,7 @@
 // `redlock list` and `redlock watch` on real servers; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "tool_process.hpp"
 
 #include <algorithm>
@@ -155,8 +154,7 @@ TEST_CASE("list reads as many nodes as hold a lock, and others in place of those
 }
 
 TEST_CASE("list says that too few nodes answer", "[list]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     nodes.kill(0);
     CHECK(listed(nodes).status == 0);
     nodes.kill(1);

@@ -2,8 +2,7 @@
 // internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "support/waiting.hpp"
 
 #include <redlock/error.hpp>
@@ -40,8 +39,7 @@ struct mortal {
 }  // namespace
 
 TEST_CASE("a node that goes on after its client has died takes no key for it", "[litter]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     auto options = nodes.options();
     options.node_timeout = 250ms;  // a command is good for four of these
     constexpr auto good_for = 1s;
@@ -73,8 +71,7 @@ namespace {
 
 // False where releases were given up: a server that stands still for too long is not waited for.
 bool closes_with_thousands_of_leases(bool is_waited_for) {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     auto options = nodes.options();
     options.node_timeout = 300ms;  // much less than so many releases take, all together
     event_log log;

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "../support/windows.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "support/waiting.hpp"
 
 #include <redlock/blocking_client.hpp>
@@ -84,8 +83,7 @@ instants read_all(int pipe) {
 TEMPLATE_TEST_CASE("a mutex excludes another program, waits for it, and reports a loss",
                    "[lockables]", redlock::mutex, redlock::recursive_mutex,
                    redlock::shared_mutex) {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     blocking_client here(nodes.options());
     blocking_client elsewhere(nodes.options());
     TestType mine(here, "r");
@@ -111,8 +109,7 @@ TEMPLATE_TEST_CASE("a mutex excludes another program, waits for it, and reports 
 
 TEST_CASE("a shared mutex is shared by programs, and kept from one that would be alone",
           "[lockables]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     blocking_client here(nodes.options());
     blocking_client elsewhere(nodes.options());
     redlock::shared_mutex mine(here, "r");
@@ -130,8 +127,7 @@ TEST_CASE("a shared mutex is shared by programs, and kept from one that would be
 
 TEST_CASE("a semaphore has as many slots for all programs together, and no more",
           "[lockables]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     blocking_client here(nodes.options());
     blocking_client elsewhere(nodes.options());
     counting_semaphore mine(here, "r", 2);
@@ -156,8 +152,7 @@ TEST_CASE("no window of what several programs are allowed holds more than the li
           "[lockables]") {
     constexpr std::uint16_t limit = 10;
     constexpr milliseconds period = 500ms;
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     int ends[2];
     REQUIRE(::pipe(ends) == 0);
     const auto end = redlock::clock::now() + 3 * period + period / 2;

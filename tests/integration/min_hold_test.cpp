@@ -1,8 +1,7 @@
 // Resources that are kept for a least time, on real servers and in programs; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "support/waiting.hpp"
 #include "tool_process.hpp"
 
@@ -73,8 +72,7 @@ TEST_CASE("a release before the least time leaves the keys for what is left", "[
 }
 
 TEST_CASE("a waiter for a kept resource is granted it when the keys run out", "[min_hold]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver a(nodes.options());
     const auto begun = clock::now();
     auto got = a.acquire("r", {.ttl = 20s, .min_hold = 2s});
@@ -197,8 +195,7 @@ struct one_period {
 TEST_CASE("of twenty programs one runs the job in each period", "[min_hold][tool]") {
     constexpr auto min_hold = 850ms;
     constexpr std::size_t periods = 8;
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     scratch folder;
     const std::string config = nodes.config();  // written once: programs read it all the time
     const std::string notes = folder / "notes";

@@ -1,10 +1,9 @@
 // Every operation on real servers behind proxies that delay, cut, stall, throttle and vanish.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
+#include "support/founded.hpp"
 #include "support/hostile_proxy.hpp"
 #include "support/memory.hpp"
-#include "support/run.hpp"
 
 #include <redlock/error.hpp>
 
@@ -541,8 +540,7 @@ void play_all(cluster& nodes, bool fencing, const operation& op, std::size_t hit
 
 // On servers of its own: others would notice the flush.
 void play_all_flushed(bool fencing, const operation& op, complaints& out) {
-    cluster nodes(size);
-    found(nodes);
+    founded_cluster nodes(size);
     for (std::size_t hit = 1; hit <= quorum; ++hit) {
         play_all(nodes, fencing, after_a_flush(op), hit, out);
     }
@@ -552,8 +550,7 @@ void play_all_flushed(bool fencing, const operation& op, complaints& out) {
 
 TEST_CASE("whatever the network does to a connection, outcomes are right and end in time",
           "[proxy]") {
-    cluster nodes(size);
-    found(nodes);
+    founded_cluster nodes(size);
     const auto memory = resident_kib();
     complaints found_wrong;
     {

@@ -2,8 +2,7 @@
 // servers.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "support/waiting.hpp"
 #include "tool_process.hpp"
 
@@ -134,8 +133,7 @@ TEST_CASE("the command that looks at one new node writes no record", "[records]"
 }
 
 TEST_CASE("the command that watches one node of three costs no lease", "[records]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver holder(nodes.options());
     auto held = holder.acquire("r", {.ttl = 20s});
     REQUIRE(held.error() == error_code{});
@@ -152,8 +150,7 @@ TEST_CASE("the command that watches one node of three costs no lease", "[records
 }
 
 TEST_CASE("a look with a ttl_max of an hour changes no record", "[records]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const auto before = records(nodes);
     const scratch folder;
     tool_process looks({"inspect", "--config", config_with(nodes, "3600000", folder), "r"});

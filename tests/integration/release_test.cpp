@@ -1,8 +1,7 @@
 // Giving leases back on real servers: what is gone, what is left alone; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 
 #include <redlock/error.hpp>
 
@@ -59,8 +58,7 @@ TEST_CASE("a plain lock is given back without a script where the server has a co
 }
 
 TEST_CASE("a node that answers late gets the release behind its acquire", "[release]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     auto options = nodes.options();
     options.node_timeout = 1s;
     driver d(options);

@@ -1,8 +1,7 @@
 // Leases that an operator revokes, on real servers: each kind of lock, and what can go wrong.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "tool_process.hpp"
 
 #include <redlock/blocking_client.hpp>
@@ -53,8 +52,7 @@ bool all_granted(const revocation& done) {
 }  // namespace
 
 TEST_CASE("a revoked holder loses its lease, and cannot take the key again", "[revoke][servers]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver holder(named(nodes, "till-7"));
     driver by(nodes.options());
     auto held = holder.acquire("r", {.ttl = 8s});
@@ -114,8 +112,7 @@ TEST_CASE("without a revocation the same lease takes its lost key again", "[revo
 }
 
 TEST_CASE("a holder that came after the operator's inspect keeps the lock", "[revoke]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver holder(named(nodes, "old"));
     driver other(named(nodes, "new"));
     auto held = holder.acquire("r");

@@ -2,8 +2,7 @@
 // error of the call, and nothing stays on the nodes; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "support/waiting.hpp"
 
 #include <redlock/blocking_client.hpp>
@@ -69,8 +68,7 @@ asio::awaitable<void> count(counting& in, int sections) {
 }  // namespace
 
 TEST_CASE("coroutines that count in sections lose no increment", "[section]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     asio::io_context context;
     client user(context, nodes.options());
     counting all{&user};
@@ -89,8 +87,7 @@ TEST_CASE("coroutines that count in sections lose no increment", "[section]") {
 }
 
 TEST_CASE("sixteen threads that count in sections lose no increment", "[section][threads]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     blocking_client one(nodes.options());
     blocking_client other(nodes.options());
     std::atomic<int> value = 0;
@@ -117,8 +114,7 @@ TEST_CASE("sixteen threads that count in sections lose no increment", "[section]
 }
 
 TEST_CASE("a section and a guard whose lease an operator revoked are lost", "[section]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     blocking_client client(nodes.options());
     blocking_client operator_(nodes.options());
     const auto revoke = [&] {
@@ -146,8 +142,7 @@ TEST_CASE("a section and a guard whose lease an operator revoked are lost", "[se
 }
 
 TEST_CASE("a section whose nodes die is cancelled before its lease ends", "[section]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     asio::io_context context;
     client user(context, nodes.options());
     std::exception_ptr failure;

@@ -1,8 +1,7 @@
 // Readers and writers of several clients on real servers; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "support/waiting.hpp"
 #include "tool_process.hpp"
 
@@ -68,8 +67,7 @@ bool a_writer_waits(cluster& nodes) {
 // Three shells run a reader's program again and again, so that somebody always reads.
 bool a_writer_is_in_within_two_sections() {
     constexpr std::chrono::milliseconds section = 2s;
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     scratch folder;
     const std::string loop =
         "while [ ! -e \"$1\" ]; do $REDLOCK_TOOL --config \"$0\" run --shared --wait 60s r -- "
@@ -193,8 +191,7 @@ TEST_CASE("a reader that is killed keeps a writer out for its ttl, and others no
 }
 
 TEST_CASE("a killed reader delays waiters by its own ttl, and no longer", "[shared]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     blocking_client other(nodes.options());
     tool_process killed({"--config", nodes.config(), "run", "--shared", "--ttl", "6s", "r", "--",
                          "sleep", "60"});
@@ -328,8 +325,7 @@ TEST_CASE("no reader is ever beside a writer, and fences tell their order", "[sh
 }
 
 TEST_CASE("readers outlive nodes that restart, and a reader of a dead quorum is lost", "[shared]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver a(nodes.options());
     // The margin is longer than this machine may stall, and so is what is left for renewals.
     auto got = a.acquire("r", {.ttl = 9s, .loss_margin = 3s, .mode = lock_mode::shared});

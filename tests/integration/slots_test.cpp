@@ -1,8 +1,7 @@
 // At most k at once, by several clients on real servers; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "support/waiting.hpp"
 #include "tool_process.hpp"
 
@@ -94,8 +93,7 @@ private:
 bool processes_get_slots_in_order() {
     constexpr std::size_t slots = 3;
     constexpr std::size_t programs = 9;
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     slot_holders holders(nodes, slots);
     for (std::size_t i = 0; i < programs; ++i) {
         holders.start_one();
@@ -262,8 +260,7 @@ TEST_CASE("a lease of several slots has them all, until it gives them all back",
 }
 
 TEST_CASE("with a node down all slots are held, and by nobody twice", "[slots]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver d(nodes.options());
     nodes.kill(2);
     std::vector<lease> held;

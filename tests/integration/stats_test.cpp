@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "../support/project.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "support/skipped.hpp"
 
 #include <redlock/error.hpp>
@@ -28,8 +27,7 @@ std::uint64_t most_probes(clock::time_point born) {
 }  // namespace
 
 TEST_CASE("whether nodes are connected and vote is counted, also of one in quarantine", "[stats]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver d(nodes.options());
     const auto is = [&](std::uint64_t connected, std::uint64_t votes, std::uint64_t quorum) {
         return d.until([&, connected, votes, quorum] {
@@ -94,8 +92,7 @@ TEST_CASE("an uncontended cycle is two commands per node", "[stats]") {
 }
 
 TEST_CASE("what one turn of the loop asks of a node is few commands in one write", "[stats]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const auto born = clock::now();
     driver d(nodes.options());
     const auto before = d.client().stats();
@@ -159,8 +156,7 @@ TEST_CASE("the counters tell how acquires ended", "[stats]") {
 }
 
 TEST_CASE("the histograms tell how long things took", "[stats]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver d(nodes.options());
     const auto began = clock::now();
     auto held = d.acquire("r", {.ttl = 6s});

@@ -1,7 +1,7 @@
 // The command line of flock(1), typed with redlock run in front; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "tool_call.hpp"
 
 #include <sys/stat.h>
@@ -16,8 +16,7 @@ using namespace redlock::testing;
 using namespace std::chrono_literals;
 
 TEST_CASE("without -- the first word is the RESOURCE, and CMD has its own options", "[flock]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const std::vector<std::pair<call_words, std::string>> calls{
         {{"name", "echo", "-n", "hi"}, "hi"},
         {{"-w", "5", "name", "echo", "--json", "-w"}, "--json -w\n"},
@@ -46,8 +45,7 @@ TEST_CASE("without -- the first word is the RESOURCE, and CMD has its own option
 }
 
 TEST_CASE("a script locks itself, as flock(1) has it", "[flock]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const scratch folder;
     std::ofstream(folder / "script")
         << "[ \"$LOCKED\" != \"$0\" ] && exec env LOCKED=\"$0\" \"$REDLOCK_TOOL\" run --config \"$1\" "
@@ -85,8 +83,7 @@ TEST_CASE("letters of flock that contradict each other are refused", "[flock]") 
 }
 
 TEST_CASE("-n, -w and --wait forever wait as they say", "[flock]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const scratch folder;
     REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
     tool_process holder(run_on(nodes, {"r", "cat", folder / "gate"}));

@@ -2,7 +2,7 @@
 // knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "tool_call.hpp"
 
 #include <string>
@@ -22,8 +22,7 @@ void set_everywhere(cluster& nodes, const std::string& key) {
 }  // namespace
 
 TEST_CASE("a lock that another holder has is no news for cron", "[quiet]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     set_everywhere(nodes, "r");
     const std::vector<call_words> calls{{}, {"--wait", "1ms"}, {"--quiet"}, {"-E", "7"}};
     for (const call_words& options : calls) {
@@ -43,8 +42,7 @@ TEST_CASE("a lock that another holder has is no news for cron", "[quiet]") {
 }
 
 TEST_CASE("a turn of this period that another machine had is no news for cron", "[quiet]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const call_words job{"--min-hold", "50s", "report", "--", "echo", "ran"};
     CHECK(outcome_of(run_on(nodes, job)).out == "ran\n");
     const auto late = outcome_of(run_on(nodes, job));
@@ -54,8 +52,7 @@ TEST_CASE("a turn of this period that another machine had is no news for cron", 
 }
 
 TEST_CASE("what waiting can't help, and what fails, is said also with --quiet", "[quiet]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "someone");
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).command({"LPUSH", "list", "x"});
     for (const call_words& options : std::vector<call_words>{{}, {"--quiet"}}) {
@@ -85,8 +82,7 @@ TEST_CASE("what is doubtful in the configuration is said by doctor, and by run -
     const auto [count, doubt] =
         GENERATE(std::pair(1, "when the one node fails, nothing can be locked"),
                  std::pair(2, "2 nodes bear no more"));
-    cluster nodes(static_cast<std::size_t>(count));
-    found(nodes);
+    founded_cluster nodes(static_cast<std::size_t>(count));
     const auto usual = outcome_of(run_on(nodes, {"r", "--", "true"}));
     CHECK(usual.status == 0);
     CHECK(usual.err.empty());

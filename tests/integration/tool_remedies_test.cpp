@@ -1,9 +1,8 @@
 // What the command says is to be done, done: each remedy is followed, and the trouble ends.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
+#include "support/founded.hpp"
 #include "support/hostile_server.hpp"
-#include "support/run.hpp"
 #include "support/skipped.hpp"
 #include "support/tls_ports.hpp"
 #include "tool_process.hpp"
@@ -83,8 +82,7 @@ std::string port_of(cluster& nodes, std::size_t i = 0) { return std::to_string(n
 }  // namespace
 
 TEST_CASE("a name that other data uses: another name, or another prefix", "[remedies]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const call words = GENERATE(call{"RPUSH", "cart", "a"}, call{"HSET", "cart", "thread:1", "2"},
                                 call{"SADD", "cart", "x"}, call{"XADD", "cart", "*", "f", "v"});
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).command(words);
@@ -114,8 +112,7 @@ TEST_CASE("a name that other data uses: another name, or another prefix", "[reme
 }
 
 TEST_CASE("a key without expiry: list --all shows it, and release --force removes it", "[remedies]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("cart", "someone");
     const auto got = end_of_call(config_of(nodes), locks("cart"));
     CHECK(got.status == 120);
@@ -135,8 +132,7 @@ TEST_CASE("a key without expiry: list --all shows it, and release --force remove
 
 TEST_CASE("release --force removes whatever string holds the key, and says what it was",
           "[remedies]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     struct sample {
         std::string value;
         std::string shown;
@@ -167,8 +163,7 @@ TEST_CASE("release --force removes whatever string holds the key, and says what 
 }
 
 TEST_CASE("release --force of a huge value does not move it", "[remedies]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     for (std::size_t i = 0; i < 3; ++i) {
         REQUIRE(nodes.ask(i).command({"SETRANGE", "b4", "100000000", "x"}).number == 100000001);
     }
@@ -181,8 +176,7 @@ TEST_CASE("release --force of a huge value does not move it", "[remedies]") {
 
 TEST_CASE("release --force leaves alone what is no string, and says how it is removed",
           "[remedies]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const std::size_t many = GENERATE(3, 2, 1);
     for (std::size_t i = 0; i < many; ++i) nodes.ask(i).command({"RPUSH", "b4", "a"});
     const auto got = end_of_call(config_of(nodes), {"release", "--force", "--yes", "b4"});
@@ -300,8 +294,7 @@ TEST_CASE("what is doubtful is said by doctor and with --verbose, not at each st
 }
 
 TEST_CASE("a line of the shell is no program: give it to sh -c", "[remedies]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const std::string line = "echo a | wc -c";
     const auto got = end_of_call(config_of(nodes), {"run", "x", "--", line});
     CHECK(got.status == 127);
@@ -323,8 +316,7 @@ TEST_CASE("a node that is an IPv6 address is shown as it was given", "[remedies]
 }
 
 TEST_CASE("durations are written as people write them", "[remedies]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     for (const auto* ttl : {"0.5s", "0m30s", "10 s", "1.5s"}) {
         INFO(ttl);
         CHECK(end_of_call(config_of(nodes), {"run", "--ttl", ttl, "r", "--", "true"}).status == 0);
@@ -333,8 +325,7 @@ TEST_CASE("durations are written as people write them", "[remedies]") {
 }
 
 TEST_CASE("a bound that is named is kept where it is followed", "[remedies]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     for (const auto* option : {"--ttl", "--max-hold"}) {
         auto got = end_of_call(config_of(nodes), {"run", option, "1ms", "r", "--", "true"});
         CHECK(got.status == 125);
@@ -491,8 +482,7 @@ TEST_CASE("a command that was renamed: given its name again, the node votes", "[
 }
 
 TEST_CASE("a Sentinel is no node: name the master that it watches", "[remedies]") {
-    cluster nodes(1);
-    found(nodes);
+    founded_cluster nodes(1);
     const scratch folder;
     const std::string port = std::to_string(free_tls_port());
     const std::string file = file_with(folder, "sentinel.conf",
@@ -519,8 +509,7 @@ TEST_CASE("a Sentinel is no node: name the master that it watches", "[remedies]"
 }
 
 TEST_CASE("a node record that is none: its key is named, and deleting it helps", "[remedies]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     std::string text = read_file(nodes.config());
     text.insert(1, R"("key_prefix": "lock:", "ttl_max_ms": 1000, )");
     const scratch folder;
@@ -569,8 +558,7 @@ TEST_CASE("rediss:// to a port without TLS is said to be perhaps that", "[remedi
 
 TEST_CASE("descriptors that are exhausted are the program's own matter: raise ulimit -n",
           "[remedies][few_descriptors]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     // The fewest with which the command says more than that it can't begin, and some more.
     const auto with_limit = [&](int limit, const std::string& words) {
         const std::string line = "ulimit -n " + std::to_string(limit) + "; exec \"$REDLOCK_TOOL\" " +

@@ -2,8 +2,7 @@
 // internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "tool_call.hpp"
 
 #include <sys/stat.h>
@@ -71,8 +70,7 @@ const std::vector<argument_list>& bad_resources() {
 }  // namespace
 
 TEST_CASE("a lease that is held is not called lost for a bad argument", "[statuses]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const scratch folder;
     const std::string token = folder / "token";
     const argument_list by_token{"--token-file", token};
@@ -98,8 +96,7 @@ TEST_CASE("a lease that is held is not called lost for a bad argument", "[status
 }
 
 TEST_CASE("what can't be taken is refused with 125 by each command", "[statuses]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const argument_list cmd{"r", "--", "true"};
     const std::vector<argument_list> of_run{
         {"--margin", "0s"},    {"--margin", "6s"},   {"--max-hold", "1ms"},
@@ -138,8 +135,7 @@ TEST_CASE("what can't be taken is refused with 125 by each command", "[statuses]
 }
 
 TEST_CASE("a lease that an operator took before CMD ended is no success", "[statuses]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const scratch folder;
     REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
     // It ends before a renewal is due, which would report the loss.
@@ -154,8 +150,7 @@ TEST_CASE("a lease that an operator took before CMD ended is no success", "[stat
 }
 
 TEST_CASE("what could not be executed keeps nobody out for --min-hold", "[statuses]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const scratch folder;
     std::ofstream(folder / "unready") << "";
     for (const auto& [job, status] : {std::pair{folder / "none", 127},
@@ -170,8 +165,7 @@ TEST_CASE("what could not be executed keeps nobody out for --min-hold", "[status
 }
 
 TEST_CASE("a script that can't be read as one is refused with the cause", "[statuses]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const scratch folder;
     const auto complaint = [&](const std::string& text) {
         std::ofstream(folder / "job") << text;
@@ -184,8 +178,7 @@ TEST_CASE("a script that can't be read as one is refused with the cause", "[stat
 }
 
 TEST_CASE("a wait without a quorum says so, and why, also where nobody looks", "[statuses]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const scratch folder;
     for (const std::size_t i : {0, 1}) nodes.kill(i);
     const std::string port = std::to_string(nodes.options().nodes[1].port);
@@ -207,8 +200,7 @@ TEST_CASE("a wait without a quorum says so, and why, also where nobody looks", "
 }
 
 TEST_CASE("doctor --ready waits for the nodes' votes", "[statuses]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const auto ready = [&](call_words rest) {
         rest.insert(rest.begin(), {"doctor", "--ready", "--config", nodes.config()});
         return outcome_of(rest);

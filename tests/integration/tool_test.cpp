@@ -1,8 +1,7 @@
 // The redlock command on real servers, seen from outside only; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "support/skipped.hpp"
 #include "tool_process.hpp"
 
@@ -362,8 +361,7 @@ TEST_CASE("a waiter that is ended by a signal says so and leaves nothing", "[too
 }
 
 TEST_CASE("without a quorum nothing is run", "[tool]") {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     nodes.kill(0);
     nodes.kill(2);
     CHECK(run_tool(on(nodes, {"run", "r", "--", "true"})).status == 0);
@@ -913,8 +911,7 @@ TEST_CASE("init has nothing to do where no node is guarded", "[tool]") {
 }
 
 TEST_CASE("inspect shows the holder of a lock, as JSON and as a table", "[tool]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const auto name = [&](std::size_t i) { return "127.0.0.1:" + std::to_string(nodes[i].port()); };
     auto got = run_tool(on(nodes, {"inspect", "--json", "a \"free\" one\n"}));
     CHECK(got.status == 0);
@@ -1015,8 +1012,7 @@ TEST_CASE("inspect shows readers, with the names of those that a quorum of nodes
 }
 
 TEST_CASE("inspect blames no node that is left for those that do not answer", "[tool]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     nodes.stop(0);
     nodes.stop(1);  // so whether the third may vote can't be known
     const auto got = run_tool({"inspect", "--config", nodes.config(1s), "r"});

@@ -2,7 +2,7 @@
 // internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "tool_call.hpp"
 
 #include <cstdlib>
@@ -14,8 +14,7 @@ using namespace redlock::testing;
 using namespace std::chrono_literals;
 
 TEST_CASE("a command without a sign of life is stopped, and its lock is free", "[watchdog]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     const scratch folder;
     // It signs once, ignores TERM, and has a child: KILL ends both.
     tool_process running(run_on(
@@ -34,8 +33,7 @@ TEST_CASE("a command without a sign of life is stopped, and its lock is free", "
 }
 
 TEST_CASE("a byte now and then keeps a command alive", "[watchdog]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     // Each pause is far shorter than the limit, and all of them together are longer.
     tool_process running(run_on(nodes, {"--watchdog", "2s", "r", "-c",
                                         "for i in 1 2 3 4 5 6; do sleep 0.5; "
@@ -47,8 +45,7 @@ TEST_CASE("a byte now and then keeps a command alive", "[watchdog]") {
 
 TEST_CASE("the descriptor is the lowest that is free, so that each shell can write to it",
           "[watchdog]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     // sh takes one digit after >&.
     call_words call{"-c", "exec 3<&0 4<&0 5<&0 6<&0 7<&0 8<&0; exec \"$@\"", "sh",
                     std::getenv("REDLOCK_TOOL")};
@@ -64,8 +61,7 @@ TEST_CASE("the descriptor is the lowest that is free, so that each shell can wri
 }
 
 TEST_CASE("a command that closes the descriptor has to give its signs otherwise", "[watchdog]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     tool_process silent(run_on(nodes, {"--watchdog", "200ms", "r", "-c",
                                        "eval \"exec $REDLOCK_WATCHDOG_FD>&-\"; exec sleep 600"}));
     CHECK(silent.wait() == 124);

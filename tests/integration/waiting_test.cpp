@@ -2,8 +2,7 @@
 // internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "support/waiting.hpp"
 #include "tool_process.hpp"
 
@@ -103,8 +102,7 @@ std::unique_ptr<waiting_client> next_of(clients_in_line& line) {
 // place: a stall of more than a second may cost one. That nobody is left out, that one holds at a
 // time and that the fences rise does not hang on it.
 bool ten_clients_are_served_in_order() {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     blocking_client holder(nodes.options());
     auto held = holder.acquire("r", {.ttl = 60s});
     REQUIRE(held.has_value());
@@ -143,8 +141,7 @@ bool ten_clients_are_served_in_order() {
 
 // The same of processes.
 bool ten_processes_are_served_in_order() {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     scratch folder;
     blocking_client holder(nodes.options());
     auto held = holder.acquire("r", {.ttl = 60s});
@@ -262,8 +259,7 @@ namespace {
 // Whether the one behind it was served at once where it was killed, and no sooner than may be where
 // it was stopped. A stall of more than a second makes it late, or ends the other's life in line.
 bool next_is_served_in_time(bool is_killed) {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     blocking_client holder(nodes.options());
     auto held = holder.acquire("r", {.ttl = 60s});
     REQUIRE(held.has_value());
@@ -309,8 +305,7 @@ TEST_CASE("a waiter that dies in line costs the next one nothing, or a bounded t
 }
 
 TEST_CASE("a holder that dies costs the waiters its ttl", "[waiting]") {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     tool_process holder(run_on(nodes, {"--ttl", "3s"}, {"sleep", "60"}));
     REQUIRE(eventually([&] { return nodes.holding("r") == 5; }));
     waiting_client waiter(nodes.options());
@@ -323,8 +318,7 @@ TEST_CASE("a holder that dies costs the waiters its ttl", "[waiting]") {
 }
 
 TEST_CASE("another program's lock that goes early is noticed, too", "[waiting]") {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     lock_by_hand(nodes, "r");
     waiting_client waiter(nodes.options());
     REQUIRE(eventually([&] { return all_know_of(nodes, 1); }));
@@ -367,8 +361,7 @@ TEST_CASE("a waiter sleeps until another program's lock expires, with 3 retries 
 
 TEST_CASE("a plain holder's release reaches a fenced waiter, and the other way round",
           "[waiting][servers]") {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     const bool is_holder_fenced = GENERATE(true, false);
     blocking_client holder(nodes.options(is_holder_fenced));
     auto held = holder.acquire("r", {.ttl = 60s});
@@ -395,8 +388,7 @@ enum class fault { killed, stopped, emptied };
 
 // Of five hand-overs, how many took less than 120 ms.
 int prompt_hand_overs(fault f, std::size_t bad) {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     auto options = nodes.options();
     options.node_timeout = 2s;  // nobody may wait for it
     blocking_client holder(options);
@@ -448,8 +440,7 @@ TEST_CASE("a minority that fails while somebody waits delays no hand-over", "[wa
 
 TEST_CASE("a place in line outlives what the nodes forget and which connections break",
           "[waiting][servers]") {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     std::string first;
     blocking_client holder(nodes.options());
     // A node that is connected after the acquire gets the lock at its first renewal, in 20 s.
@@ -561,8 +552,7 @@ TEST_CASE("waiting ends when it is to end, not before and not much later", "[wai
 }
 
 TEST_CASE("redlock run waits as long as --wait says, or until a signal", "[waiting]") {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     lock_by_hand(nodes, "r");
     scratch folder;
     SECTION("too short") {
@@ -593,8 +583,7 @@ TEST_CASE("redlock run waits as long as --wait says, or until a signal", "[waiti
 
 TEST_CASE("a client that may not subscribe reports it, and its waiter is granted all the same",
           "[waiting]") {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     auto options = nodes.options();
     for (std::size_t i = 0; i < 5; ++i) {
         nodes.ask(i).acl_setuser({"deaf", "on", ">pw", "~*", "+@all", "resetchannels"});
@@ -633,8 +622,7 @@ TEST_CASE("a client that may not subscribe reports it, and its waiter is granted
 }
 
 TEST_CASE("a waiter that went deaf is not held up by its own entry", "[waiting]") {
-    cluster nodes(5);
-    found(nodes);
+    founded_cluster nodes(5);
     auto options = nodes.options();
     for (std::size_t i = 0; i < 5; ++i) {
         nodes.ask(i).acl_setuser({"ann", "on", ">pw", "~*", "+@all"});

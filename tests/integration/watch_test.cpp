@@ -1,8 +1,7 @@
 // Watching resources on real servers, by each client, and the script alone; knows no quorum.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
+#include "support/founded.hpp"
 #include "support/waiting.hpp"
 #include "wire/resp/command.hpp"
 
@@ -52,8 +51,7 @@ asio::awaitable<std::vector<std::string>> see_three(client& by) {
 }  // namespace
 
 TEST_CASE("a coroutine sees a resource taken and free", "[watch]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     driver watches(nodes.options());
     driver holder(nodes.options());
     std::vector<std::string> owners;
@@ -76,8 +74,7 @@ TEST_CASE("a coroutine sees a resource taken and free", "[watch]") {
 }
 
 TEST_CASE("a blocked thread is woken by a change, and by a stop", "[watch][threads]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     blocking_client here(nodes.options());
     blocking_client elsewhere(nodes.options());
     const auto first = elsewhere.watch("r", {});
@@ -107,8 +104,7 @@ TEST_CASE("a blocked thread is woken by a change, and by a stop", "[watch][threa
 }
 
 TEST_CASE("a dead holder's key that runs out ends a watch, also with a node down", "[watch]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     blocking_client client(nodes.options());
     nodes.kill(2);
     auto state = client.watch("r", {}).value();
@@ -123,8 +119,7 @@ TEST_CASE("a dead holder's key that runs out ends a watch, also with a node down
 }
 
 TEST_CASE("readers and slots are watched on real servers", "[watch]") {
-    cluster nodes(3);
-    found(nodes);
+    founded_cluster nodes(3);
     blocking_client holder(nodes.options());
     blocking_client client(nodes.options());
     auto state = client.watch("r", {}).value();
