@@ -5,6 +5,7 @@
 
 #include "component/support/program.hpp"
 #include "support/catch.hpp"
+#include "support/has_text.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -38,6 +39,7 @@
 
 using namespace redlock;
 using namespace std::chrono_literals;
+using redlock::testing::has_text;
 using redlock::testing::masters;
 using redlock::testing::program;
 namespace asio = boost::asio;
@@ -69,10 +71,6 @@ std::string text_of(const std::exception_ptr& why) {
         return e.what();
     }
     return "";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
 }
 
 /// One section of a program, and how it ended.
@@ -270,13 +268,13 @@ TEST_CASE("a section that gets no lock says why, and does not call the function"
         s.nodes.occupy("r", 1h);
         s.start(f);
         CHECK(s.code() == errc::contended);
-        CHECK(contains(text_of(s.failure), "0 of 3 nodes granted"));
+        CHECK(has_text(text_of(s.failure), "0 of 3 nodes granted"));
         CHECK(s.nodes.holding("r") == 3);
     }
     SECTION("an argument is wrong") {
         s.start(f, {.ttl = -1s});
         CHECK(s.code() == errc::invalid_argument);
-        CHECK(contains(text_of(s.failure), "ttl_ms"));
+        CHECK(has_text(text_of(s.failure), "ttl_ms"));
     }
     SECTION("no quorum") {
         s.nodes.shut_down(0);
@@ -315,7 +313,7 @@ TEST_CASE("a coroutine is cancelled when its lease is lost", "[section]") {
         s.p.pass(5s);
         s.nodes.vacate("r");
         REQUIRE(s.is_done);
-        CHECK(contains(text_of(s.failure), "taken"));
+        CHECK(has_text(text_of(s.failure), "taken"));
     }
     SECTION("unreachable") {
         s.nodes.shut_down(0);
@@ -327,7 +325,7 @@ TEST_CASE("a coroutine is cancelled when its lease is lost", "[section]") {
         s.nodes.resume(1);
         s.p.pass(5s);
         REQUIRE(s.is_done);
-        CHECK(contains(text_of(s.failure), "unreachable"));
+        CHECK(has_text(text_of(s.failure), "unreachable"));
     }
     CHECK(s.code() == errc::lost);
     CHECK(s.value == 0);
@@ -359,7 +357,7 @@ TEST_CASE("a loss precedes what the function returns, and no exception of its ow
         s.start(returns, {.max_hold = 20s});
         s.p.pass(20s);
         CHECK(s.code() == errc::lost);
-        CHECK(contains(text_of(s.failure), "max_hold"));
+        CHECK(has_text(text_of(s.failure), "max_hold"));
     }
     SECTION("an exception") {
         s.start(throws, {.max_hold = 20s});
@@ -381,7 +379,7 @@ TEST_CASE("a loss that the release shows first is reported", "[section]") {
     };
     s.start(f);
     CHECK(s.code() == errc::lost);
-    CHECK(contains(text_of(s.failure), "at the release"));
+    CHECK(has_text(text_of(s.failure), "at the release"));
     CHECK(s.value == 0);
     CHECK(s.is_clean());
 }
@@ -402,7 +400,7 @@ TEST_CASE("a function that takes longer than its lease lasts has lost it", "[sec
         std::this_thread::sleep_for(1ms);
     }
     CHECK(s.code() == errc::lost);
-    CHECK(contains(text_of(s.failure), "expired"));
+    CHECK(has_text(text_of(s.failure), "expired"));
     CHECK(s.is_clean());
 }
 

@@ -5,7 +5,7 @@
 #include "support/founded.hpp"
 #include "support/hostile_proxy.hpp"
 #include "support/waiting.hpp"
-#include "tool_process.hpp"
+#include "tool_call.hpp"
 
 #include <redlock/async_election.hpp>
 #include <redlock/blocking_client.hpp>
@@ -67,11 +67,6 @@ pid_t start_leader(const client_options& options, acquire_options how, int pipe)
     const std::uint64_t fence = mine.fence();
     if (::write(pipe, &fence, sizeof fence) != sizeof fence) ::_exit(1);
     while (true) ::pause();
-}
-
-std::vector<std::string> with_nodes(cluster& nodes, std::vector<std::string> words) {
-    words.insert(words.begin() + 1, {"--config", nodes.config()});
-    return words;
 }
 
 }  // namespace
@@ -164,9 +159,9 @@ TEST_CASE("an election excludes redlock run of the same name, and waits for it",
     election mine(client, "r");
     REQUIRE(mine.campaign().has_value());
     REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
-    tool_process refused(with_nodes(nodes, {"run", "r", "--", "true"}));
+    tool_process refused(call_on(nodes, {"run", "r", "--", "true"}));
     CHECK(refused.wait() == 120);
-    tool_process queued(with_nodes(nodes, {"run", "--wait", "1m", "r", "--", "sleep", "60"}));
+    tool_process queued(call_on(nodes, {"run", "--wait", "1m", "r", "--", "sleep", "60"}));
     REQUIRE(eventually([&] { return all_know_of(nodes, 1); }));
     REQUIRE(mine.resign().has_value());
     std::optional<leader_info> leader;

@@ -5,7 +5,6 @@
 #include "support/run.hpp"
 #include "support/waiting.hpp"
 #include "tool_call.hpp"
-#include "tool_process.hpp"
 
 #include <redlock/blocking_client.hpp>
 #include <redlock/run_record.hpp>
@@ -26,18 +25,9 @@ namespace {
 
 const std::string key = "{r}:last";
 
-call_words call(const cluster& nodes, call_words words) {
-    words.insert(words.begin() + 1, {"--config", nodes.config()});
-    return words;
-}
-
-tool_outcome run_tool_on(const cluster& nodes, call_words words) {
-    return outcome_of(call(nodes, std::move(words)));
-}
-
 // One text for each run, the latest first.
 std::vector<std::string> runs_of(cluster& nodes, const std::string& resource = "r") {
-    const auto got = run_tool_on(nodes, {"last", "--json", resource});
+    const auto got = outcome_on(nodes, {"last", "--json", resource});
     REQUIRE(got.status == 0);
     std::vector<std::string> out;
     for (std::size_t at = got.out.find("{\"id\""); at != got.out.npos;) {
@@ -60,14 +50,14 @@ int status_of(cluster& nodes, std::vector<std::string> how, std::vector<std::str
     how.insert(how.begin(), {"run", "--record", "1h"});
     how.insert(how.end(), {"r", "--"});
     how.insert(how.end(), command.begin(), command.end());
-    return run_tool_on(nodes, how).status;
+    return outcome_on(nodes, how).status;
 }
 
 }  // namespace
 
 TEST_CASE("last shows how runs ended, the latest first", "[last][tool]") {
     cluster nodes(3);
-    CHECK(has_text(run_tool_on(nodes, {"last", "r"}).out, "redlock run --record"));
+    CHECK(has_text(outcome_on(nodes, {"last", "r"}).out, "redlock run --record"));
     CHECK(status_of(nodes, {}, {"true"}) == 0);
     CHECK(status_of(nodes, {}, {"sh", "-c", "exit 3"}) == 3);
     CHECK(status_of(nodes, {}, {"sh", "-c", "kill -9 $$"}) == 137);
@@ -86,17 +76,17 @@ TEST_CASE("last shows how runs ended, the latest first", "[last][tool]") {
         CHECK(member(runs[i], "end") >= member(runs[i], "start"));
         if (i > 0) CHECK(member(runs[i], "fence") < member(runs[i - 1], "fence"));
     }
-    const auto table = run_tool_on(nodes, {"last", "r"});
+    const auto table = outcome_on(nodes, {"last", "r"});
     CHECK(std::count(table.out.begin(), table.out.end(), '\n') == 5);
     CHECK(has_text(table.out, "by signal 9"));
     CHECK(nodes.ask(0).pttl(key) > 59min);
     CHECK(nodes.ask(0).pttl(key) <= 1h);
-    CHECK(run_tool_on(nodes, {"list", "--all"}).out.empty());  // it is no lock
+    CHECK(outcome_on(nodes, {"list", "--all"}).out.empty());  // it is no lock
 }
 
 TEST_CASE("a run that was killed with redlock shows as not ended", "[last][tool]") {
     cluster nodes(3);
-    tool_process running(call(nodes, {"run", "--record", "1h", "r", "--", "sleep", "60"}));
+    tool_process running(call_on(nodes, {"run", "--record", "1h", "r", "--", "sleep", "60"}));
     REQUIRE(eventually([&] { return nodes.ask(0).exists(key) && nodes.ask(1).exists(key); }));
     running.send(SIGKILL);
     (void)running.wait();
@@ -104,7 +94,7 @@ TEST_CASE("a run that was killed with redlock shows as not ended", "[last][tool]
     REQUIRE(runs.size() == 1);
     CHECK(member(runs[0], "end") == "null");
     CHECK(member(runs[0], "status") == "null");
-    CHECK(has_text(run_tool_on(nodes, {"last", "r"}).out, "not ended"));
+    CHECK(has_text(outcome_on(nodes, {"last", "r"}).out, "not ended"));
 }
 
 TEST_CASE("a node that missed the end of a run is helped out by the others", "[last][tool]") {
@@ -120,7 +110,7 @@ TEST_CASE("a node that missed the end of a run is helped out by the others", "[l
     CHECK(runs_of(nodes) == runs);
     CHECK(status_of(nodes, {}, {"true"}) == 0);
     nodes.kill(1);
-    const auto none = run_tool_on(nodes, {"last", "r"});
+    const auto none = outcome_on(nodes, {"last", "r"});
     CHECK(none.status == 121);
     CHECK(has_text(none.err, "redlock doctor"));
 }
@@ -175,11 +165,11 @@ TEST_CASE("a run that failed gives its period back, so many times", "[last][tool
     CHECK(status_of(nodes, twice, {"false"}) == 1);
     CHECK(status_of(nodes, twice, {"false"}) == 1);  // it keeps the others out
     CHECK(status_of(nodes, twice, {"true"}) == 120);
-    const auto refused = run_tool_on(nodes, {"run", "--retry-on-failure", "2", "r", "--", "true"});
+    const auto refused = outcome_on(nodes, {"run", "--retry-on-failure", "2", "r", "--", "true"});
     CHECK(refused.status == 125);
     CHECK(has_text(refused.err, "--min-hold"));
     CHECK(status_of(nodes, {"--min-hold", "30s", "--retry-on-failure", "11"}, {"false"}) == 125);
-    CHECK(run_tool_on(nodes, {"run", "--record", "0s", "r", "--", "true"}).status == 125);
+    CHECK(outcome_on(nodes, {"run", "--record", "0s", "r", "--", "true"}).status == 125);
 }
 
 TEST_CASE("a run that succeeds keeps its period, and metrics tell when it did", "[last][tool]") {
@@ -204,7 +194,7 @@ TEST_CASE("a slot is given back, too, and what could not be started costs no ret
     CHECK(status_of(nodes, once, {"/no/such/job"}) == 127);
     CHECK(status_of(nodes, once, {"sh", "-c", "exit 122"}) == 122);
     CHECK(member(runs_of(nodes)[0], "lost") == "false");
-    CHECK(has_text(run_tool_on(nodes, {"last", "r"}).out, "could not be started"));
+    CHECK(has_text(outcome_on(nodes, {"last", "r"}).out, "could not be started"));
     CHECK(status_of(nodes, once, {"false"}) == 1);
     CHECK(status_of(nodes, once, {"true"}) == 120);
 }
@@ -228,7 +218,7 @@ TEST_CASE("where nobody can tell how often a run failed its period is kept", "[l
     const std::vector<std::string> once{"--min-hold", "30s", "--retry-on-failure", "1"};
     CHECK(status_of(nodes, once, {"false"}) == 1);
     CHECK(status_of(nodes, once, {"true"}) == 120);
-    const auto got = run_tool_on(nodes, {"last", "r"});
+    const auto got = outcome_on(nodes, {"last", "r"});
     CHECK(got.status == 125);
     CHECK_FALSE(has_text(got.err, "too few nodes"));
 }
@@ -242,7 +232,7 @@ TEST_CASE("the metric of an earlier success stays in the file, whatever the reso
     const auto run = [&](const std::string& command) {
         auto all = words;
         all.insert(all.end(), {"--", command});
-        return run_tool_on(nodes, all).status;
+        return outcome_on(nodes, all).status;
     };
     CHECK(run("true") == 0);
     const auto line_of_success = [&] {

@@ -5,7 +5,7 @@
 #include "support/run.hpp"
 #include "support/skipped.hpp"
 #include "support/waiting.hpp"
-#include "tool_process.hpp"
+#include "tool_call.hpp"
 
 #include <redlock/blocking_client.hpp>
 #include <redlock/event.hpp>
@@ -69,16 +69,9 @@ struct changing {
         out << "]}";
         return path;
     }
-    struct said {
-        int status;
-        std::string out;
-        std::string err;
-    };
-    said tool(std::vector<std::string> words, const std::string& config) {
+    tool_outcome tool(std::vector<std::string> words, const std::string& config) {
         words.insert(words.begin() + 1, {"--config", config});
-        tool_process running(words);
-        const int status = running.wait();
-        return {status, running.out(), running.err()};
+        return outcome_of(words);
     }
 
     cluster nodes;
@@ -131,10 +124,6 @@ private:
     std::jthread thread_;
 };
 
-bool tells(const std::string& text, const std::string& part) {
-    return text.find(part) != text.npos;
-}
-
 template <class Probe>
 bool comes_true(Probe probe, std::chrono::milliseconds within = 20s) {
     for (const auto until = redlock::clock::now() + within; redlock::clock::now() < until;) {
@@ -162,7 +151,7 @@ void change_under_load(changing& at, const marks& before, const marks& joint, co
     const commit_report early = operating.commit();
     CHECK(early.error == errc::other_set);
     REQUIRE_FALSE(early.old_programs.empty());
-    CHECK(tells(early.old_programs.front(), "old"));
+    CHECK(has_text(early.old_programs.front(), "old"));
     (void)old.release(std::move(*old_lease));
     (void)old.close();
 
@@ -182,7 +171,7 @@ void change_under_load(changing& at, const marks& before, const marks& joint, co
     blocking_client fresh(at.list(after, "fresh"));
     auto early_lease = fresh.acquire("r", {.ttl = 1s});
     REQUIRE(early_lease.has_error());
-    CHECK(tells(early_lease.error().message(), "quarantine"));
+    CHECK(has_text(early_lease.error().message(), "quarantine"));
     blocking_client overlooked(at.list(before, "overlooked"));
     const auto none = overlooked.acquire("r", {.ttl = 1s});
     REQUIRE(none.has_error());
@@ -233,7 +222,7 @@ TEST_CASE("a node that was away during the commit follows programs with the new 
         INFO(done.detail);
         CHECK_FALSE(done.error);
         CHECK(done.votes[1].answer != vote::granted);
-        CHECK(tells(done.detail, "not all nodes of the old list"));
+        CHECK(has_text(done.detail, "not all nodes of the old list"));
     }
     at.nodes.restart(1);
     blocking_client fresh(at.list({{0, stays}, {1, stays}, {3, stays}}));
@@ -241,7 +230,7 @@ TEST_CASE("a node that was away during the commit follows programs with the new 
     REQUIRE(comes_true([&] { return fresh.acquire("r", {.ttl = 1s}).has_value(); }));
     CHECK(comes_true([&] {
         const record_words record(at.nodes.ask(1).get("redlock:node").value_or(""));
-        return tells(record["history"], "=3:");
+        return has_text(record["history"], "=3:");
     }));
     at.nodes.kill(0);
     CHECK(comes_true([&] { return fresh.acquire("r2", {.ttl = 1s}).has_value(); }));
@@ -256,14 +245,14 @@ TEST_CASE("the command ends a change, names the programs in the way, and may be 
     CHECK(at.tool({"init", "--yes"}, joint).status == 125);
     const auto plain = at.tool({"commit", "--yes"}, old);
     CHECK(plain.status == 125);
-    CHECK(tells(plain.err, "joining or leaving"));
+    CHECK(has_text(plain.err, "joining or leaving"));
     CHECK(at.tool({"commit"}, joint).status == 125);
     {
         tool_process holding({"run", "--config", old, "--ttl", "2s", "r", "--", "sleep", "30"});
         REQUIRE(comes_true([&] { return at.nodes.holding("r") == 3; }));
         const auto refused = at.tool({"commit", "--yes"}, joint);
         CHECK(refused.status == 120);
-        CHECK(tells(refused.err, "with another list are connected"));
+        CHECK(has_text(refused.err, "with another list are connected"));
         holding.send(SIGTERM);
         holding.wait();
     }
@@ -272,12 +261,12 @@ TEST_CASE("the command ends a change, names the programs in the way, and may be 
         return at.nodes.ask(3).exists("redlock:node");
     }));
     const auto looked = at.tool({"doctor", "--json"}, joint);
-    CHECK(tells(looked.out, R"("state":"joining")"));
-    CHECK(tells(looked.out, "run redlock commit"));
+    CHECK(has_text(looked.out, R"("state":"joining")"));
+    CHECK(has_text(looked.out, "run redlock commit"));
     const auto done = at.tool({"commit", "--yes", "--json"}, joint);
     INFO(done.err << done.out);
     CHECK(done.status == 0);
-    CHECK(tells(done.out, R"("committed":true)"));
+    CHECK(has_text(done.out, R"("committed":true)"));
     CHECK(at.tool({"commit", "--yes"}, joint).status == 0);
     const auto back = at.tool({"commit", "--yes", "--give-up"}, joint);
     CHECK(back.status == 120);
@@ -317,13 +306,13 @@ TEST_CASE("a change is given up, and another one begun", "[list_change][tool]") 
     CHECK(at.tool({"init", "--yes"}, old).status == 0);
     CHECK(at.tool({"run", "r", "--", "true"}, first).status == 0);
     const auto announced = at.tool({"doctor"}, old);
-    CHECK(tells(announced.out, "commit --give-up"));
+    CHECK(has_text(announced.out, "commit --give-up"));
     // The remedy that it names helps.
     const auto given = at.tool({"commit", "--yes", "--give-up", "--json"}, first);
     INFO(given.err << given.out);
     CHECK(given.status == 0);
-    CHECK(tells(given.out, R"("committed":false,"given_up":true,)"));
-    CHECK_FALSE(tells(at.tool({"doctor"}, old).out, "commit --give-up"));
+    CHECK(has_text(given.out, R"("committed":false,"given_up":true,)"));
+    CHECK_FALSE(has_text(at.tool({"doctor"}, old).out, "commit --give-up"));
     CHECK(at.tool({"run", "r", "--", "true"}, old).status == 0);
     CHECK(at.tool({"run", "--wait", "10s", "r", "--", "true"}, second).status == 0);
     const auto done = at.tool({"commit", "--yes"}, second);
@@ -337,11 +326,11 @@ TEST_CASE("a joint list is no first list, and the doctor says how to begin", "[l
     const std::string old = at.file({{0, stays}});
     CHECK(at.tool({"run", "--wait", "3s", "r", "--", "true"}, joint).status == 121);
     CHECK(at.tool({"commit", "--yes"}, joint).status == 121);
-    CHECK(tells(at.tool({"doctor"}, joint).out, "give the old list alone to redlock init"));
+    CHECK(has_text(at.tool({"doctor"}, joint).out, "give the old list alone to redlock init"));
     // The remedy that it names helps.
     CHECK(at.tool({"init", "--yes"}, old).status == 0);
     CHECK(at.tool({"run", "--wait", "20s", "r", "--", "true"}, joint).status == 0);
-    CHECK_FALSE(tells(at.tool({"doctor"}, joint).out, "it has no record"));
+    CHECK_FALSE(has_text(at.tool({"doctor"}, joint).out, "it has no record"));
     CHECK(at.tool({"commit", "--yes"}, joint).status == 0);
 }
 
@@ -370,7 +359,7 @@ TEST_CASE("a commit waits until a quorum of the new list votes", "[list_change][
     const auto done = at.tool({"commit", "--yes"}, joint);
     INFO(done.err << done.out);
     CHECK(done.status == 0);
-    CHECK(tells(done.err, "the commit waits for n1"));
+    CHECK(has_text(done.err, "the commit waits for n1"));
     CHECK(at.tool({"run", "r", "--", "true"}, joint).status == 0);
 }
 
@@ -400,9 +389,9 @@ TEST_CASE("a commit closes nothing where the new list would have no quorum", "[l
     const auto refused = at.tool({"commit", "--yes"}, joint);
     INFO(refused.err << refused.out);
     CHECK(refused.status == 121);
-    CHECK(tells(refused.err, "the new list has no quorum that votes"));
-    CHECK(tells(refused.out, "n3: unreachable: Connection refused (not reached)\n"));
-    CHECK_FALSE(tells(at.nodes.ask(0).get("redlock:node").value_or(""), "accepted="));
+    CHECK(has_text(refused.err, "the new list has no quorum that votes"));
+    CHECK(has_text(refused.out, "n3: unreachable: Connection refused (not reached)\n"));
+    CHECK_FALSE(has_text(at.nodes.ask(0).get("redlock:node").value_or(""), "accepted="));
     CHECK(at.tool({"run", "r", "--", "true"}, at.file({{0, stays}, {1, stays}, {2, stays}})).status == 0);
     at.nodes.restart(4, redis_server::data::empty);
     const auto done = at.tool({"commit", "--yes", "--without", "n3"}, joint);
@@ -445,11 +434,11 @@ TEST_CASE("a give-up that died half-way stops nobody", "[list_change][tool]") {
     }
     CHECK(at.tool({"run", "r", "--", "true"}, old).status == 0);
     CHECK(at.tool({"run", "r", "--", "true"}, joint).status == 0);
-    CHECK_FALSE(tells(at.tool({"doctor"}, joint).out, "it is closed"));
+    CHECK_FALSE(has_text(at.tool({"doctor"}, joint).out, "it is closed"));
     const auto given = at.tool({"commit", "--yes", "--give-up"}, joint);
     INFO(given.err << given.out);
     CHECK(given.status == 0);
-    CHECK_FALSE(tells(at.nodes.ask(0).get("redlock:node").value_or(""), "accepted="));
+    CHECK_FALSE(has_text(at.nodes.ask(0).get("redlock:node").value_or(""), "accepted="));
 }
 
 TEST_CASE("a joining node with a record of another set is named before anything is closed",
@@ -461,8 +450,8 @@ TEST_CASE("a joining node with a record of another set is named before anything 
     CHECK(at.tool({"init", "--yes"}, at.file({{3, stays}})).status == 0);
     const auto refused = at.tool({"commit", "--yes"}, joint);
     CHECK(refused.status == 120);
-    CHECK(tells(refused.err, "delete its key redlock:node"));
-    CHECK_FALSE(tells(at.nodes.ask(0).get("redlock:node").value_or(""), "accepted="));
+    CHECK(has_text(refused.err, "delete its key redlock:node"));
+    CHECK_FALSE(has_text(at.nodes.ask(0).get("redlock:node").value_or(""), "accepted="));
     // The remedy that it names helps.
     CHECK(at.nodes.ask(3).del("redlock:node"));
     const auto done = at.tool({"commit", "--yes"}, joint);
@@ -486,7 +475,7 @@ TEST_CASE("a program without the guard is met behind the close", "[list_change]"
     CHECK_FALSE(done.error);
     CHECK_FALSE(done.is_complete);
     REQUIRE_FALSE(done.old_programs.empty());
-    CHECK(tells(done.old_programs.front(), "unguarded"));
+    CHECK(has_text(done.old_programs.front(), "unguarded"));
     CHECK(comes_true([&] {
         const auto none = old.acquire("r", {.ttl = 1s});
         return none.has_error() && none.error().votes.front().error == errc::other_set;
@@ -527,12 +516,12 @@ TEST_CASE("an old program is seen among thousands of connections", "[list_change
     INFO(refused.detail);
     CHECK(refused.error == errc::other_set);
     REQUIRE_FALSE(refused.old_programs.empty());
-    CHECK(tells(refused.old_programs.front(), "test"));
+    CHECK(has_text(refused.old_programs.front(), "test"));
     (void)old.close();
     const commit_report done = operating.commit({.wait = 20s});
     INFO(done.detail);
     CHECK_FALSE(done.error);
-    CHECK(tells(done.detail, "have no name of this library"));
+    CHECK(has_text(done.detail, "have no name of this library"));
 }
 
 TEST_CASE("a program that looks at no record has to be stopped before the commit", "[list_change]") {
@@ -548,8 +537,8 @@ TEST_CASE("a program that looks at no record has to be stopped before the commit
         REQUIRE(comes_true([&] { return old.acquire("plain", {.ttl = 1s}).has_value(); }));
         const commit_report refused = operating.commit({.despite_old_programs = true});
         CHECK(refused.error == errc::other_set);
-        CHECK(tells(refused.detail, "looks at no record"));
-        CHECK_FALSE(tells(at.nodes.ask(0).get("redlock:node").value_or(""), "accepted="));
+        CHECK(has_text(refused.detail, "looks at no record"));
+        CHECK_FALSE(has_text(at.nodes.ask(0).get("redlock:node").value_or(""), "accepted="));
     }
     const commit_report done = operating.commit({.wait = 10s});
     INFO(done.detail);
@@ -573,8 +562,8 @@ TEST_CASE("a node that does not list its connections is named, and is no reason 
     at.nodes.stop(1);
     const commit_report refused = operating.commit();
     CHECK(refused.error == errc::other_set);
-    CHECK(tells(refused.detail, "does not say which programs are connected"));
-    CHECK_FALSE(tells(at.nodes.ask(0).get("redlock:node").value_or(""), "accepted="));
+    CHECK(has_text(refused.detail, "does not say which programs are connected"));
+    CHECK_FALSE(has_text(at.nodes.ask(0).get("redlock:node").value_or(""), "accepted="));
     const commit_report done = operating.commit({.despite_old_programs = true});
     INFO(done.detail);
     CHECK_FALSE(done.error);
@@ -593,15 +582,15 @@ TEST_CASE("a node that waits for one that is gone gets its record by an operator
     at.nodes.restart(0, redis_server::data::empty);
     const auto refused = at.tool({"run", "r", "--", "true"}, old);
     CHECK(refused.status == 121);
-    CHECK(tells(refused.err, "redlock commit --without n1"));
-    CHECK_FALSE(tells(refused.err, "more;"));
-    CHECK(tells(at.tool({"doctor"}, old).out, "redlock commit --without n1"));
+    CHECK(has_text(refused.err, "redlock commit --without n1"));
+    CHECK_FALSE(has_text(refused.err, "more;"));
+    CHECK(has_text(at.tool({"doctor"}, old).out, "redlock commit --without n1"));
     CHECK(at.tool({"commit", "--yes", "--without", "n7"}, old).status == 125);
     SECTION("with the old list alone nothing else is done") {
         // The remedy that it names helps.
         CHECK(at.tool({"commit", "--yes", "--without", "n1"}, old).status == 1);
         CHECK(at.tool({"run", "--wait", "20s", "r", "--", "true"}, old).status == 0);
-        CHECK_FALSE(tells(at.nodes.ask(0).get("redlock:node").value_or(""), "number="));
+        CHECK_FALSE(has_text(at.nodes.ask(0).get("redlock:node").value_or(""), "number="));
     }
     SECTION("with the joint list the change goes on") {
         const auto done = at.tool({"commit", "--yes", "--without", "n1"}, joint);
@@ -617,7 +606,7 @@ TEST_CASE("a change that was announced and left is forgotten by a program with t
     blocking_client old(at.list({{0, stays}, {1, stays}, {2, stays}}, "old"));
     REQUIRE(comes_true([&] { return old.acquire("r", {.ttl = 1s}).has_value(); }));
     const auto is_announced = [&](std::size_t node) {
-        return tells(at.nodes.ask(node).get("redlock:node").value_or(""), "announced=");
+        return has_text(at.nodes.ask(node).get("redlock:node").value_or(""), "announced=");
     };
     {
         blocking_client joint(
@@ -646,16 +635,16 @@ TEST_CASE("after a commit no text names init for what the change itself explains
     CHECK(at.tool({"commit", "--yes"}, joint).status == 0);
     const auto early = at.tool({"doctor"}, after);
     INFO(early.out);
-    CHECK_FALSE(tells(early.out, "redlock init"));
-    CHECK_FALSE(tells(early.out, "nobody"));
+    CHECK_FALSE(has_text(early.out, "redlock init"));
+    CHECK_FALSE(has_text(early.out, "nobody"));
     const auto refused = at.tool({"run", "r", "--", "true"}, after);
     INFO(refused.err);
     CHECK(refused.status == 121);
-    CHECK_FALSE(tells(refused.err, "redlock init"));
+    CHECK_FALSE(has_text(refused.err, "redlock init"));
     const auto overlooked = at.tool({"run", "r", "--", "true"}, old);
     INFO(overlooked.err);
     CHECK(overlooked.status == 121);
-    CHECK_FALSE(tells(overlooked.err, "redlock init"));
-    CHECK(tells(overlooked.err, "give this program the new list"));
-    CHECK_FALSE(tells(at.tool({"doctor"}, old).out, "redlock init"));
+    CHECK_FALSE(has_text(overlooked.err, "redlock init"));
+    CHECK(has_text(overlooked.err, "give this program the new list"));
+    CHECK_FALSE(has_text(at.tool({"doctor"}, old).out, "redlock init"));
 }

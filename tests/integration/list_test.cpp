@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "support/founded.hpp"
-#include "tool_process.hpp"
+#include "tool_call.hpp"
 
 #include <algorithm>
 #include <string>
@@ -13,26 +13,13 @@ using namespace redlock::testing;
 
 namespace {
 
-struct shown_list {
-    int status;
-    std::string out;
-    std::string err;
-};
-
-shown_list listed(cluster& nodes, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words{"list", "--config", nodes.config()};
-    words.insert(words.end(), more.begin(), more.end());
-    tool_process running(words);
-    const int status = running.wait();
-    return {status, running.out(), running.err()};
+tool_outcome listed(cluster& nodes, call_words options = {}) {
+    options.insert(options.begin(), "list");
+    return outcome_on(nodes, std::move(options));
 }
 
 std::size_t line_count(const std::string& text) {
     return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-}
-
-bool contains_text(const std::string& text, const std::string& part) {
-    return text.find(part) != text.npos;
 }
 
 }  // namespace
@@ -58,7 +45,7 @@ TEST_CASE("list shows what is held, and nothing else", "[list]") {
     REQUIRE(d.until([&] { return nodes.holding("gone") == 0; }));
     got = listed(nodes, {"--all"});
     CHECK(line_count(got.out) == 7);
-    CHECK(contains_text(got.out, "'job:settings' held by {}, without expiry\n"));
+    CHECK(has_text(got.out, "'job:settings' held by {}, without expiry\n"));
     got = listed(nodes);
     INFO(got.out << got.err);
     CHECK(got.status == 0);
@@ -66,7 +53,7 @@ TEST_CASE("list shows what is held, and nothing else", "[list]") {
     for (const std::string name : {"'job:a' held by", "'job:b[1]*' held by", "'other' held by", "'other#1' held by",
                                    "'pool' 1 of 3 slots are held", "'book' shared by"}) {
         INFO(name);
-        CHECK(contains_text(got.out, name));
+        CHECK(has_text(got.out, name));
     }
     got = listed(nodes, {"job:"});
     CHECK(line_count(got.out) == 2);
@@ -122,7 +109,7 @@ TEST_CASE("list looks at no string of another program by itself", "[list]") {
     CHECK(got.status == 0);
     CHECK(line_count(got.out) == 4);
     for (const auto* name : {"'mine' held", "'pool' 1 of 3", "'book' shared", "'odd:lease' held"}) {
-        CHECK(contains_text(got.out, name));
+        CHECK(has_text(got.out, name));
     }
     CHECK(calls() - before < 300);  // one for each page, and for each of the four
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).command({"SCRIPT", "FLUSH"});
@@ -160,7 +147,7 @@ TEST_CASE("list says that too few nodes answer", "[list]") {
     nodes.kill(1);
     const auto got = listed(nodes);
     CHECK(got.status == 121);
-    CHECK(contains_text(got.err, "redlock doctor"));
+    CHECK(has_text(got.err, "redlock doctor"));
 }
 
 TEST_CASE("list says that too few nodes tell of one of the resources", "[list]") {
@@ -179,7 +166,7 @@ TEST_CASE("list says that too few nodes tell of one of the resources", "[list]")
     const auto got = listed(nodes);
     INFO(got.out << got.err);
     CHECK(got.status == 121);
-    CHECK(contains_text(got.out, "'held' held by"));
+    CHECK(has_text(got.out, "'held' held by"));
 }
 
 TEST_CASE("watch tells when too few nodes are left to know", "[list]") {
@@ -188,10 +175,10 @@ TEST_CASE("watch tells when too few nodes are left to know", "[list]") {
     auto held = d.acquire("r", {.ttl = 50s});
     REQUIRE(held.error() == error_code{});
     tool_process watching({"watch", "--config", nodes.config(), "r"});
-    REQUIRE(d.until([&] { return contains_text(watching.out(), "'r' held by"); }));
+    REQUIRE(d.until([&] { return has_text(watching.out(), "'r' held by"); }));
     nodes.kill(0);
     nodes.kill(1);
-    CHECK(d.until([&] { return contains_text(watching.out(), "'r' unknown: too few nodes answered"); }));
+    CHECK(d.until([&] { return has_text(watching.out(), "'r' unknown: too few nodes answered"); }));
 }
 
 TEST_CASE("watch goes on where one node of three is down", "[list]") {
@@ -200,12 +187,12 @@ TEST_CASE("watch goes on where one node of three is down", "[list]") {
     auto held = d.acquire("r", {.ttl = 50s});
     REQUIRE(held.error() == error_code{});
     tool_process watching({"watch", "--config", nodes.config(), "r"});
-    REQUIRE(d.until([&] { return contains_text(watching.out(), "'r' held by"); }));
+    REQUIRE(d.until([&] { return has_text(watching.out(), "'r' held by"); }));
     nodes.kill(0);
     d.pass(600ms);  // it notices that at once, and looks several times
     CHECK(line_count(watching.out()) == 1);
     CHECK(d.release(std::move(held.value())) == error_code{});
-    CHECK(d.until([&] { return contains_text(watching.out(), "'r' free"); }));
+    CHECK(d.until([&] { return has_text(watching.out(), "'r' free"); }));
     CHECK(line_count(watching.out()) == 2);
 }
 
@@ -219,7 +206,7 @@ TEST_CASE("watch prints a line at each change of holder", "[list]") {
     const auto sees = [&](const std::string& text, std::size_t lines) {
         REQUIRE(d.until([&] { return line_count(watching.out()) >= lines; }));
         INFO(watching.out());
-        CHECK(contains_text(watching.out(), text));
+        CHECK(has_text(watching.out(), text));
         CHECK(line_count(watching.out()) == lines);
     };
     sees(json ? "\"resource\":\"a\",\"state\":\"free\"" : "'a' free", 2);
@@ -227,7 +214,7 @@ TEST_CASE("watch prints a line at each change of holder", "[list]") {
     REQUIRE(held.error() == error_code{});
     sees(json ? "\"resource\":\"a\",\"state\":\"taken\"" : "'a' held by", 3);
     const auto fence = std::to_string(held.value().fence());
-    CHECK(contains_text(watching.out(), fence));
+    CHECK(has_text(watching.out(), fence));
     CHECK(d.release(std::move(held.value())) == error_code{});
     sees("free", 4);
     d.pass(600ms);  // two looks: nothing changes, and nothing is said

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "support/cluster.hpp"
-#include "tool_process.hpp"
+#include "tool_call.hpp"
 
 #include <redlock/blocking_client.hpp>
 #include <redlock/error.hpp>
@@ -42,10 +42,6 @@ std::string set_of(const client_options& options) {
     return "the set {" + names.front() + ", ...} of 3 nodes";
 }
 
-bool says(const std::string& text, const std::string& part) {
-    return text.find(part) != text.npos;
-}
-
 }  // namespace
 
 TEST_CASE("of another spelling of the nodes the votes show both, and doctor does", "[guard]") {
@@ -59,15 +55,15 @@ TEST_CASE("of another spelling of the nodes the votes show both, and doctor does
     const node_vote vote = refused.error().votes[0];
     INFO(format(vote));
     CHECK(vote.error == errc::other_set);
-    CHECK(says(vote.detail, "it belongs to " + set_of(first) + ", and this client names " +
-                                set_of(second) + ": name the nodes alike"));
+    CHECK(has_text(vote.detail, "it belongs to " + set_of(first) + ", and this client names " +
+                                    set_of(second) + ": name the nodes alike"));
     std::vector<std::string> words{"doctor"};
     for (const node_options& node : second.nodes) {
         words.insert(words.end(), {"--node", display_name(node)});
     }
     tool_process doctor(words);
     CHECK(doctor.wait() == 2);
-    CHECK(says(doctor.out(), set_of(first)));
+    CHECK(has_text(doctor.out(), set_of(first)));
     SECTION("named alike they are one set") { CHECK(lock(first).has_value()); }
     SECTION("one cluster for all, and init, end it, too") {
         auto one = first;
@@ -79,7 +75,7 @@ TEST_CASE("of another spelling of the nodes the votes show both, and doctor does
         // A program without it sees which cluster that is.
         const auto without = lock(first);
         REQUIRE_FALSE(without.has_value());
-        CHECK(says(without.error().message(), "the cluster \"shop\" of 3 nodes"));
+        CHECK(has_text(without.error().message(), "the cluster \"shop\" of 3 nodes"));
     }
 }
 
@@ -90,5 +86,5 @@ TEST_CASE("names on a record are escaped where they are shown", "[guard]") {
     REQUIRE(lock(named).has_value());
     const auto refused = lock(spelled(nodes, "127.0.0.1"));
     REQUIRE_FALSE(refused.has_value());
-    CHECK(says(refused.error().message(), "{\\xe2\\x80\\xae127.0.0.1:"));
+    CHECK(has_text(refused.error().message(), "{\\xe2\\x80\\xae127.0.0.1:"));
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "support/founded.hpp"
-#include "tool_process.hpp"
+#include "tool_call.hpp"
 
 #include <redlock/blocking_client.hpp>
 #include <redlock/error.hpp>
@@ -373,11 +373,9 @@ TEST_CASE("release --force names the holders that it revokes, and asks first", "
     auto held = holder.acquire("r", {.ttl = 30s});
     REQUIRE(held.error() == error_code{});
     REQUIRE(holder.until([&] { return nodes.holding("r") == 3; }));
-    const auto run = [&](std::vector<std::string> words) {
-        words.insert(words.begin() + 1, {"--config", nodes.config()});
-        tool_process running(words);
-        const int status = running.wait();
-        return std::pair(status, running.out() + running.err());
+    const auto run = [&](const call_words& words) {
+        const auto got = outcome_on(nodes, words);
+        return std::pair(got.status, got.out + got.err);
     };
     const std::string owner = brief_owner(held.value(), "till-7");
     {

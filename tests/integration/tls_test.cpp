@@ -1,6 +1,7 @@
 // TLS to real servers: what is refused, why, and that the other nodes are not delayed by it.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
+#include "../support/has_text.hpp"
 #include "support/cluster.hpp"
 #include "support/hostile_proxy.hpp"
 #include "support/run.hpp"
@@ -68,10 +69,6 @@ std::string said_of_first(const client_options& options) {
     REQUIRE(other.error() == error_code{});
     CHECK(clock::now() - again < options.connect_timeout);
     return said;
-}
-
-bool tells(const std::string& text, const std::string& part) {
-    return text.find(part) != text.npos;
 }
 
 }  // namespace
@@ -151,8 +148,8 @@ TEST_CASE("a node whose TLS is not right is refused, with the reason and the rem
     }
     const auto said = said_of_first(options);
     INFO(said);
-    CHECK(tells(said, reason));
-    CHECK(tells(said, "n0"));
+    CHECK(has_text(said, reason));
+    CHECK(has_text(said, "n0"));
 }
 
 // What OpenSSL lets programs do that ask for nothing else, as an old system is configured.
@@ -186,9 +183,10 @@ TEST_CASE("a server whose TLS is older than 1.2 is refused, whatever the system 
         return running.out();
     };
     // It says what it read there: by its address the node is none of its list.
-    CHECK(eventually([&] { return tells(doctor("TLSv1.2"), "other_set"); }));
+    CHECK(eventually([&] { return has_text(doctor("TLSv1.2"), "other_set"); }));
     for (const std::string old : {"TLSv1.1", "TLSv1"}) {
-        CHECK(eventually([&] { return tells(doctor(old), "the server refused the TLS handshake"); }));
+        CHECK(eventually(
+            [&] { return has_text(doctor(old), "the server refused the TLS handshake"); }));
     }
 }
 
@@ -203,7 +201,7 @@ TEST_CASE("a file that can't be used is an error of the options, with its node",
         said = e.what();
     }
     INFO(said);
-    CHECK(tells(said, "/nodes/1/tls/ca_file"));
+    CHECK(has_text(said, "/nodes/1/tls/ca_file"));
 }
 
 TEST_CASE("a client certificate opens a server that wants one", "[tls]") {
@@ -224,7 +222,7 @@ TEST_CASE("a handshake that hangs, or is cut, delays nobody, and is made again",
     options.connect_timeout = 3s;
     SECTION("it hangs") {
         between.set({.what = harm::kind::stall});
-        CHECK(tells(said_of_first(options), "could not connect in time"));
+        CHECK(has_text(said_of_first(options), "could not connect in time"));
     }
     SECTION("it is cut after so many bytes") {
         const std::size_t after = GENERATE(0U, 1U, 5U, 90U, 300U, 700U);
@@ -265,6 +263,6 @@ TEST_CASE("the command speaks TLS by its URI and by its configuration", "[tls]")
     CHECK(eventually([&] {
         tool_process doctor({"doctor", "--node", uri});
         CHECK(doctor.wait() == 2);
-        return tells(doctor.out(), "name its root in ca_file");
+        return has_text(doctor.out(), "name its root in ca_file");
     }));
 }

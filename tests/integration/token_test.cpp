@@ -3,7 +3,7 @@
 #include "../support/catch.hpp"
 #include "support/cluster.hpp"
 #include "support/run.hpp"
-#include "tool_process.hpp"
+#include "tool_call.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,22 +18,12 @@ using namespace redlock::testing;
 
 namespace {
 
-struct script_end {
-    int status;
-    std::string out;
-    std::string err;
-};
-
 // As a shell runs it; $R is the command, $C the configuration, $T a directory.
-script_end run_script(cluster& nodes, const std::string& script, const std::string& folder = "./") {
+tool_outcome run_script(cluster& nodes, const std::string& script,
+                        const std::string& folder = "./") {
     tool_process running(tool_process::program{"/bin/sh"},
                          {"-c", "R=$REDLOCK_TOOL C=$0 T=$1; " + script, nodes.config(), folder});
-    const int status = running.wait();
-    return {status, running.out(), running.err()};
-}
-
-bool says(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
+    return outcome_of(running);
 }
 
 // A command waits for half a second for the nodes beyond the quorum, and they may take longer.
@@ -63,7 +53,7 @@ TEST_CASE("a lock is taken, prolonged and released in three steps of a script",
                      folder / "");
     INFO(got.err);
     CHECK(got.status == 0);
-    CHECK(says(got.out, "\"resource\":\"r\""));
+    CHECK(has_text(got.out, "\"resource\":\"r\""));
     CHECK(is_on_quorum(nodes, "r", 30s));
 
     got = run_script(nodes, "$R release --config $C <${T}t", folder / "");
@@ -77,7 +67,7 @@ TEST_CASE("a lock is taken, prolonged and released in three steps of a script",
             got = run_script(nodes, "$R " + command + " --config $C --token-file ${T}t",
                              folder / "");
             CHECK(got.status == 123);
-            CHECK(says(got.err, "not held any more"));
+            CHECK(has_text(got.err, "not held any more"));
         }
     }
 }
@@ -104,8 +94,8 @@ TEST_CASE("a token that stands on the command line by mistake is not shown", "[t
     const auto token = got.err.substr(got.err.rfind("redlock1."));
     CHECK(token.size() > 20);
     CHECK(got.err.find(token.substr(0, 20)) == got.err.rfind("redlock1."));
-    CHECK_FALSE(says(got.out, token.substr(0, 20)));
-    CHECK(says(got.err, "a token is no argument"));
+    CHECK_FALSE(has_text(got.out, token.substr(0, 20)));
+    CHECK(has_text(got.err, "a token is no argument"));
 }
 
 TEST_CASE("several resources of which one is gone are not prolonged", "[tool]") {
@@ -133,7 +123,7 @@ TEST_CASE("a token without its lease changes nothing", "[tool][servers]") {
         const auto got = run_script(nodes, "sed s/1/2/2 ${T}t | $R release --config $C",
                                     folder / "");
         CHECK(got.status == 123);
-        CHECK(says(got.err, "no token of a lease"));
+        CHECK(has_text(got.err, "no token of a lease"));
     }
     SECTION("of another holder's lease") {
         for (std::size_t i = 0; i < nodes.size(); ++i) nodes.ask(i).set("r", "somebody");
@@ -143,10 +133,10 @@ TEST_CASE("a token without its lease changes nothing", "[tool][servers]") {
     SECTION("none at all") {
         auto got = run_script(nodes, "$R release --config $C </dev/null");
         CHECK(got.status == 125);
-        CHECK(says(got.err, "there is no token in standard input"));
+        CHECK(has_text(got.err, "there is no token in standard input"));
         got = run_script(nodes, "$R release --config $C --token-file ${T}none", folder / "");
         CHECK(got.status == 125);
-        CHECK(says(got.err, "No such file"));
+        CHECK(has_text(got.err, "No such file"));
     }
     CHECK(nodes.holding("r") >= 2);
 }
@@ -157,7 +147,7 @@ TEST_CASE("where the token can't be handed over the lock is given back", "[tool]
         const auto got =
             run_script(nodes, "$R acquire --config $C --token-file ${T}none/t r");
         CHECK(got.status == 125);
-        CHECK(says(got.err, "--token-file"));
+        CHECK(has_text(got.err, "--token-file"));
     }
     SECTION("the file is another than a regular one") {
         const scratch folder;
@@ -167,20 +157,20 @@ TEST_CASE("where the token can't be handed over the lock is given back", "[tool]
             const auto got = run_script(
                 nodes, "$R acquire --config $C --token-file ${T}" + name + " r", folder / "");
             CHECK(got.status == 125);
-            CHECK(says(got.err, "no regular file"));
+            CHECK(has_text(got.err, "no regular file"));
             struct stat facts {};
             REQUIRE(::lstat((folder / name).c_str(), &facts) == 0);
             CHECK_FALSE(S_ISREG(facts.st_mode));
         }
-        CHECK(says(run_script(nodes, "$R acquire --config $C --token-file - r").err,
-                   "goes to standard output"));
+        CHECK(has_text(run_script(nodes, "$R acquire --config $C --token-file - r").err,
+                       "goes to standard output"));
     }
     SECTION("standard output is full") {
         CHECK(run_script(nodes, "$R acquire --config $C r >/dev/full").status == 125);
     }
     SECTION("standard output has no reader") {
         const auto got = run_script(nodes, "{ $R acquire --config $C r; echo $? >&2; } | :");
-        CHECK(says(got.err, "125"));
+        CHECK(has_text(got.err, "125"));
     }
     CHECK(nodes.keys() == 0);
 }
@@ -193,7 +183,7 @@ TEST_CASE("an acquire that is refused, or called off, leaves nothing", "[tool]")
     SECTION("refused") {
         const auto got = run_script(nodes, "$R acquire --config $C r");
         CHECK(got.status == 120);
-        CHECK(says(got.err, "wait longer (--wait)"));
+        CHECK(has_text(got.err, "wait longer (--wait)"));
         CHECK(run_script(nodes, "$R acquire --config $C -E 7 r").status == 7);
     }
     SECTION("called off") {

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "../support/has_text.hpp"
 #include "support/cluster.hpp"
 #include "tool_process.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace redlock::testing {
@@ -28,15 +30,20 @@ inline tool_outcome outcome_of(const call_words& arguments) {
     return outcome_of(running);
 }
 
-/// `run` on these nodes, with the rest behind.
-inline call_words run_on(const cluster& nodes, const call_words& rest) {
-    call_words all{"run", "--config", nodes.config()};
-    all.insert(all.end(), rest.begin(), rest.end());
-    return all;
+/// "COMMAND OPTIONS..." on these nodes, which are named behind the command.
+inline call_words call_on(const cluster& nodes, call_words words) {
+    words.insert(words.begin() + 1, {"--config", nodes.config()});
+    return words;
 }
 
-inline bool has_text(const std::string& text, const std::string& part) {
-    return text.find(part) != text.npos;
+inline tool_outcome outcome_on(const cluster& nodes, call_words words) {
+    return outcome_of(call_on(nodes, std::move(words)));
+}
+
+/// `run` on these nodes, with the rest behind.
+inline call_words run_on(const cluster& nodes, call_words rest) {
+    rest.insert(rest.begin(), "run");
+    return call_on(nodes, std::move(rest));
 }
 
 }  // namespace redlock::testing

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "support/cluster.hpp"
-#include "tool_process.hpp"
+#include "tool_call.hpp"
 
 #include <cstdlib>
 #include <filesystem>
@@ -15,24 +15,13 @@ namespace {
 
 using words = std::vector<std::string>;
 
-struct tool_ended {
-    int status;
-    std::string out;
-    std::string err;
-};
-
 // The command in an environment of these variables alone.
-tool_ended in_environment(words variables, const words& arguments) {
+tool_outcome in_environment(words variables, const words& arguments) {
     variables.insert(variables.begin(), "-i");
     variables.emplace_back(std::getenv("REDLOCK_TOOL"));
     variables.insert(variables.end(), arguments.begin(), arguments.end());
     tool_process running(tool_process::program{"/usr/bin/env"}, variables);
-    const int status = running.wait();
-    return {status, running.out(), running.err()};
-}
-
-bool names(const std::string& text, const std::string& part) {
-    return text.find(part) != text.npos;
+    return outcome_of(running);
 }
 
 std::string list_of(cluster& nodes) {
@@ -50,12 +39,12 @@ void check_source(const words& variables, const words& arguments, const std::str
     CHECK(text.out.starts_with("configuration: " + source + "\n"));
     CHECK(text.err.empty());
     doctor.emplace_back("--json");
-    CHECK(names(in_environment(variables, doctor).out, "\"configuration\":\"" + source + "\""));
+    CHECK(has_text(in_environment(variables, doctor).out, "\"configuration\":\"" + source + "\""));
     words inspect = arguments;
     inspect.insert(inspect.end(), {"--verbose", "inspect", "r"});
     const auto verbose = in_environment(variables, inspect);
     CHECK(verbose.status == 0);
-    CHECK(names(verbose.err, "redlock: configuration: " + source + "\n"));
+    CHECK(has_text(verbose.err, "redlock: configuration: " + source + "\n"));
 }
 
 }  // namespace
@@ -91,7 +80,7 @@ TEST_CASE("where no nodes are known the command names the six places", "[tool]")
          {"--node, once per node", "--config FILE", "REDLOCK_CONFIG", "REDLOCK_NODES",
           "/nowhere/.config/redlock/config.json", "/etc/redlock/config.json"}) {
         INFO(place);
-        CHECK(names(got.err, place));
+        CHECK(has_text(got.err, place));
     }
 }
 
@@ -119,7 +108,7 @@ TEST_CASE("the help of redlock, and its manual, say where the nodes come from", 
                               "$XDG_CONFIG_HOME/redlock/config.json",
                               "~/.config/redlock/config.json", "/etc/redlock/config.json"}) {
         INFO(place);
-        CHECK(names(help.substr(help.find("The nodes are those of")), place));
+        CHECK(has_text(help.substr(help.find("The nodes are those of")), place));
     }
-    CHECK(names(in_environment({}, {"help", "--man"}).out, "/etc/redlock/config.json"));
+    CHECK(has_text(in_environment({}, {"help", "--man"}).out, "/etc/redlock/config.json"));
 }

@@ -3,7 +3,7 @@
 #include "../support/catch.hpp"
 #include "support/cluster.hpp"
 #include "support/run.hpp"
-#include "tool_process.hpp"
+#include "tool_call.hpp"
 
 #include <redlock/clock.hpp>
 
@@ -16,17 +16,11 @@ using namespace redlock::testing;
 
 namespace {
 
-struct outcome_of_tool {
-    int status;
-    std::string out;
-    std::string err;
-};
-
 // A cluster with a short quarantine, for the command.
 struct missing_node {
     explicit missing_node(const server_options& each = {}) : nodes(3, each) {}
 
-    outcome_of_tool run(std::vector<std::string> words, const std::string& set = "test") {
+    tool_outcome run(std::vector<std::string> words, const std::string& set = "test") {
         std::ofstream file(folder / "nodes.json");
         file << R"({"ttl_max_ms": 4000, "node_timeout_ms": 3000, )"
              << R"("connect_timeout_ms": 6000, "cluster": ")" << set << R"(", "nodes": [)";
@@ -34,21 +28,15 @@ struct missing_node {
         file << "]}";
         file.close();
         words.insert(words.begin() + 1, {"--config", folder / "nodes.json"});
-        tool_process running(words);
-        const int status = running.wait();
-        return {status, running.out(), running.err()};
+        return outcome_of(words);
     }
-    outcome_of_tool lock(const std::string& wait = "0s", const std::string& set = "test") {
+    tool_outcome lock(const std::string& wait = "0s", const std::string& set = "test") {
         return run({"run", "--wait", wait, "r", "--", "true"}, set);
     }
 
     cluster nodes;
     scratch folder;
 };
-
-bool init_says(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 
@@ -58,7 +46,7 @@ TEST_CASE("a node that comes back empty after init votes when ttl_max is over", 
     const auto declared = at.run({"init", "--yes"});
     INFO(declared.err);
     REQUIRE(declared.status == 0);
-    CHECK(init_says(declared.err, "votes after 4s"));
+    CHECK(has_text(declared.err, "votes after 4s"));
     CHECK(at.lock().status == 0);
     at.nodes.restart(2, redis_server::data::empty);
     const auto met = clock::now();
@@ -67,7 +55,7 @@ TEST_CASE("a node that comes back empty after init votes when ttl_max is over", 
     const auto refused = at.lock();
     INFO(refused.err);
     CHECK(refused.status == 121);
-    CHECK(init_says(refused.err, "in quarantine"));
+    CHECK(has_text(refused.err, "in quarantine"));
     CHECK(at.lock("30s").status == 0);
     CHECK(clock::now() - met >= 4s);
 }
@@ -80,7 +68,7 @@ TEST_CASE("a node that hung during init votes at once when it goes on", "[tool]"
     const auto declared = at.run({"init", "--yes"});
     INFO(declared.err);
     CHECK(declared.status == 0);
-    CHECK(init_says(declared.err, "at once if its server ran on"));
+    CHECK(has_text(declared.err, "at once if its server ran on"));
     at.nodes.cont(2);
     REQUIRE(at.lock("10s").status == 0);
     at.nodes.kill(1);
@@ -97,18 +85,19 @@ TEST_CASE("a node that init could not move to another list ends all grants, unti
     const auto declared = at.run({"init", "--yes"}, "new");
     INFO(declared.err);
     CHECK(declared.status == 0);
-    CHECK(init_says(declared.err, "another list of nodes, no lock is granted from then until init is run "
-                            "again"));
+    CHECK(has_text(declared.err,
+                   "another list of nodes, no lock is granted from then until init is run "
+                   "again"));
     CHECK(at.lock("10s", "new").status == 0);
     at.nodes.cont(2);
     at.nodes.kill(1);  // or a quorum may grant before the third is met
     const auto refused = at.lock("0s", "new");
     INFO(refused.err);
     CHECK(refused.status == 121);
-    CHECK(init_says(refused.err, "belongs to another set"));
+    CHECK(has_text(refused.err, "belongs to another set"));
     const auto examined = at.run({"doctor"}, "new");
     INFO(examined.out);
-    CHECK(init_says(examined.out, "redlock init"));
+    CHECK(has_text(examined.out, "redlock init"));
     CHECK(at.run({"init", "--yes"}, "new").status == 0);
     const auto got = at.lock("10s", "new");
     INFO(got.err);

@@ -3,7 +3,7 @@
 #include "../support/catch.hpp"
 #include "support/cluster.hpp"
 #include "support/run.hpp"
-#include "tool_process.hpp"
+#include "tool_call.hpp"
 
 #include <redlock/error.hpp>
 
@@ -19,12 +19,6 @@ using namespace redlock::testing;
 
 namespace {
 
-struct shell_result {
-    int status;
-    std::string out;
-    std::string err;
-};
-
 // As a shell runs it; $R is redlock run with the nodes' configuration, $F a folder.
 struct shell {
     shell(cluster& nodes, const std::string& script)
@@ -33,21 +27,14 @@ struct shell {
                    "export REDLOCK_CONFIG=" + nodes.config() +
                        " R=\"$REDLOCK_TOOL run\" F=$0; " + script,
                    folder / "."}) {}
-    shell_result end() {
-        const int status = process.wait();
-        return {status, process.out(), process.err()};
-    }
+    tool_outcome end() { return outcome_of(process); }
 
     scratch folder;
     tool_process process;
 };
 
-shell_result in_shell(cluster& nodes, const std::string& script) {
+tool_outcome in_shell(cluster& nodes, const std::string& script) {
     return shell(nodes, script).end();
-}
-
-bool holds_text(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
 }
 
 long long to_number(const std::string& text) { return text.empty() ? 0 : std::stoll(text); }
@@ -69,7 +56,7 @@ TEST_CASE("a run inside a run of the same resource runs under its lock", "[tool]
     const auto half = got.out.size() / 2;
     CHECK(got.out.starts_with("r "));
     CHECK(got.out.substr(0, half) == got.out.substr(half));
-    CHECK(holds_text(got.out, outer.starts_with("--slots") ? "slot=0" : "slot=\n"));
+    CHECK(has_text(got.out, outer.starts_with("--slots") ? "slot=0" : "slot=\n"));
     CHECK(nodes.holding("r") == 0);
     CHECK(nodes.holding("r#0") == 0);
 }
@@ -95,12 +82,12 @@ TEST_CASE("a nested run passes on its command's status, or 126 or 127 where it c
     CHECK(in_shell(nodes, "$R r -- sh -c 'exec $R r -- /no/such/thing'").status == 127);
     const auto denied = in_shell(nodes, "$R r -- sh -c 'exec $R r -- /dev/null'");
     CHECK(denied.status == 126);
-    CHECK(holds_text(denied.err, "/dev/null: "));
+    CHECK(has_text(denied.err, "/dev/null: "));
     const auto told = in_shell(nodes, "$R r -- sh -c 'exec $R --json r -- true'");
     CHECK(told.status == 0);
-    CHECK(holds_text(told.err, R"("kind":"nested","severity":"info","resource":"r","fence":)"));
-    CHECK(holds_text(in_shell(nodes, "$R r -- sh -c 'exec $R --verbose r -- true'").err,
-                     "CMD runs under its lock"));
+    CHECK(has_text(told.err, R"("kind":"nested","severity":"info","resource":"r","fence":)"));
+    CHECK(has_text(in_shell(nodes, "$R r -- sh -c 'exec $R --verbose r -- true'").err,
+                   "CMD runs under its lock"));
 }
 
 TEST_CASE("a run for several slots runs under one that has as many, and else acquires", "[tool]") {
@@ -118,7 +105,7 @@ TEST_CASE("a run for several slots runs under one that has as many, and else acq
     // It would wait for itself, at the head of the line.
     const auto crowded = in_shell(nodes, outer + inner("3 --wait 60s"));
     CHECK(crowded.status == 125);
-    CHECK(holds_text(crowded.err, "3 more don't fit beside them"));
+    CHECK(has_text(crowded.err, "3 more don't fit beside them"));
 }
 
 TEST_CASE("alone inside shared would wait for itself, and is refused with the remedy", "[tool]") {
@@ -126,8 +113,8 @@ TEST_CASE("alone inside shared would wait for itself, and is refused with the re
     const auto got =
         in_shell(nodes, "$R --shared r -- sh -c 'exec $R --wait 60s r -- touch $F/ran'");
     CHECK(got.status == 125);
-    CHECK(holds_text(got.err, "would wait for itself"));
-    CHECK(holds_text(got.err, "--shared"));
+    CHECK(has_text(got.err, "would wait for itself"));
+    CHECK(has_text(got.err, "--shared"));
     CHECK(in_shell(nodes, "$R r -- sh -c 'exec $R --shared r -- true'").status == 0);
 }
 
@@ -204,16 +191,16 @@ TEST_CASE("what a job leaves behind does not run under the lock that is kept aft
                "$R " + kind + " -- echo inside; echo $?; "
                "$REDLOCK_TOOL inspect r; $REDLOCK_TOOL list; $REDLOCK_TOOL inspect --json r");
     INFO(got.out << got.err);
-    CHECK_FALSE(holds_text(got.out, "inside"));
+    CHECK_FALSE(has_text(got.out, "inside"));
     CHECK(got.out.starts_with("120\n"));
     if (kind == "r") {
-        CHECK(holds_text(got.out, "'r' is kept until 20"));
-        CHECK(holds_text(got.out, "'r' kept until 20"));
-        CHECK(holds_text(got.out, ", released by "));
-        CHECK(holds_text(got.out, "\"held\":false"));
-        CHECK(holds_text(got.out, "\"kept\":true"));
+        CHECK(has_text(got.out, "'r' is kept until 20"));
+        CHECK(has_text(got.out, "'r' kept until 20"));
+        CHECK(has_text(got.out, ", released by "));
+        CHECK(has_text(got.out, "\"held\":false"));
+        CHECK(has_text(got.out, "\"kept\":true"));
     } else {
-        CHECK(holds_text(got.out, "0 of 1 slots are held, 1 kept"));
+        CHECK(has_text(got.out, "0 of 1 slots are held, 1 kept"));
     }
-    CHECK_FALSE(holds_text(got.out, "#kept"));
+    CHECK_FALSE(has_text(got.out, "#kept"));
 }

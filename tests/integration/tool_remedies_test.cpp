@@ -5,7 +5,7 @@
 #include "support/hostile_server.hpp"
 #include "support/skipped.hpp"
 #include "support/tls_ports.hpp"
-#include "tool_process.hpp"
+#include "tool_call.hpp"
 
 #include <cstdlib>
 #include <fstream>
@@ -21,22 +21,10 @@ namespace {
 
 using call = std::vector<std::string>;
 
-struct call_end {
-    int status;
-    std::string out;
-    std::string err;
-};
-
-call_end end_of_call(const call& words) {
-    tool_process running(words);
-    const int status = running.wait();
-    return {status, running.out(), running.err()};
-}
-
 // With `prefix` before its words.
-call_end end_of_call(call prefix, const call& words) {
+tool_outcome end_of_call(call prefix, const call& words) {
     prefix.insert(prefix.end(), words.begin(), words.end());
-    return end_of_call(prefix);
+    return outcome_of(prefix);
 }
 
 call config_of(const cluster& nodes) { return {"--config", nodes.config()}; }
@@ -321,7 +309,7 @@ TEST_CASE("durations are written as people write them", "[remedies]") {
         INFO(ttl);
         CHECK(end_of_call(config_of(nodes), {"run", "--ttl", ttl, "r", "--", "true"}).status == 0);
     }
-    mentions_all(end_of_call({"help", "run"}).out, {"500ms, 1.5s, 1m30s"});
+    mentions_all(outcome_of({"help", "run"}).out, {"500ms, 1.5s, 1m30s"});
 }
 
 TEST_CASE("a bound that is named is kept where it is followed", "[remedies]") {
@@ -494,7 +482,7 @@ TEST_CASE("a Sentinel is no node: name the master that it watches", "[remedies]"
         tool_process::program{"/usr/bin/env"},
         {program == nullptr || *program == '\0' ? "redis-server" : program, file, "--sentinel"});
     const call uri = uris_of_all({"redis://127.0.0.1:" + port});
-    call_end got{};
+    tool_outcome got{};
     REQUIRE(eventually([&] {
         got = end_of_call(uri, locks("r"));
         return got.err.find("Connection refused") == std::string::npos;
@@ -541,7 +529,7 @@ TEST_CASE("a node record that is none: its key is named, and deleting it helps",
 TEST_CASE("rediss:// to a port without TLS is said to be perhaps that", "[remedies]") {
     cluster nodes(1);
     const std::string address = "127.0.0.1:" + port_of(nodes);
-    const auto hint = [](const call_end& got) {
+    const auto hint = [](const tool_outcome& got) {
         return got.err.find("use redis://") != std::string::npos;
     };
     const auto got = end_of_call(uris_of_all({"rediss://" + address}), locks("r"));
@@ -565,7 +553,7 @@ TEST_CASE("descriptors that are exhausted are the program's own matter: raise ul
                                  "--config '" + nodes.config() + "' " + words;
         tool_process running(tool_process::program{"/bin/sh"}, {"-c", line});
         const int status = running.wait();
-        return call_end{status, running.out(), running.err()};
+        return tool_outcome{status, running.out(), running.err()};
     };
     for (const auto* words : {"run r -- true", "inspect r", "doctor", "acquire a"}) {
         for (int limit = 5; limit < 24; ++limit) {

@@ -3,7 +3,7 @@
 #include "../support/catch.hpp"
 #include "support/founded.hpp"
 #include "support/skipped.hpp"
-#include "tool_process.hpp"
+#include "tool_call.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -24,34 +24,11 @@ namespace {
 
 using words = std::vector<std::string>;
 
-// "COMMAND OPTIONS..." with the nodes of a cluster in between.
-words on(cluster& nodes, const words& rest) {
-    words all{rest.front(), "--config", nodes.config()};
-    all.insert(all.end(), rest.begin() + 1, rest.end());
-    return all;
-}
-
-struct ended {
-    int status;
-    std::string out;
-    std::string err;
-};
-
-ended finish(tool_process& running) {
-    const int status = running.wait();
-    return {status, running.out(), running.err()};
-}
-
-ended run_tool(const words& arguments) {
-    tool_process running(arguments);
-    return finish(running);
-}
-
 // As a shell runs it; $R is the command, $C the configuration.
-ended run_shell(cluster& nodes, const std::string& script) {
+tool_outcome run_shell(cluster& nodes, const std::string& script) {
     tool_process running(tool_process::program{"/bin/sh"},
                          {"-c", "R=$REDLOCK_TOOL C=$0; " + script, nodes.config()});
-    return finish(running);
+    return outcome_of(running);
 }
 
 // A named pipe that takes nothing until it is read; returns the end to read from.
@@ -69,10 +46,6 @@ int full_fifo(const std::string& path) {
 long long number_in(const std::string& path) {
     const std::string text = read_file(path);
     return text.ends_with('\n') ? std::stoll(text) : 0;
-}
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
 }
 
 std::size_t lines(const std::string& text) {
@@ -109,7 +82,7 @@ TEST_CASE("run ends as its command ended, and gives the lock back", "[tool]") {
                                                          {"kill -KILL $$", 128 + 9},
                                                          {"kill -TERM $$", 128 + 15}};
     for (const auto& [script, status] : cases) {
-        const auto got = run_tool(on(nodes, {"run", "r", "--", "sh", "-c", script}));
+        const auto got = outcome_on(nodes, {"run", "r", "--", "sh", "-c", script});
         CHECK(got.status == status);
         CHECK(got.err.empty());
         CHECK(nodes.holding("r") == 0);
@@ -118,26 +91,26 @@ TEST_CASE("run ends as its command ended, and gives the lock back", "[tool]") {
 
 TEST_CASE("run ends with 126 or 127 where its command can't be run", "[tool]") {
     cluster nodes(3);
-    auto got = run_tool(on(nodes, {"run", "r", "--", "/dev/null/no such command"}));
+    auto got = outcome_on(nodes, {"run", "r", "--", "/dev/null/no such command"});
     CHECK(got.status == 126);
-    got = run_tool(on(nodes, {"run", "r", "--", "no-such-command-anywhere"}));
+    got = outcome_on(nodes, {"run", "r", "--", "no-such-command-anywhere"});
     CHECK(got.status == 127);
-    CHECK(has(got.err, "no-such-command-anywhere: No such file"));
-    got = run_tool(on(nodes, {"run", "r", "--", "/etc/passwd"}));
+    CHECK(has_text(got.err, "no-such-command-anywhere: No such file"));
+    got = outcome_on(nodes, {"run", "r", "--", "/etc/passwd"});
     CHECK(got.status == 126);
-    CHECK(has(got.err, "/etc/passwd: Permission denied"));
+    CHECK(has_text(got.err, "/etc/passwd: Permission denied"));
     CHECK(nodes.holding("r") == 0);
 }
 
 TEST_CASE("the command gets its arguments untouched and nothing that is not its own", "[tool]") {
     cluster nodes(3);
-    auto got = run_tool(on(nodes, {"run", "r", "--", "printf", "<%s>", "[a,b]", "", "--", "-x",
-                                   "--node", "%%", "a b"}));
+    auto got = outcome_on(nodes, {"run", "r", "--", "printf", "<%s>", "[a,b]", "", "--", "-x",
+                                  "--node", "%%", "a b"});
     CHECK(got.status == 0);
     CHECK(got.out == "<[a,b]><><--><-x><--node><%%><a b>");
-    got = run_tool(on(nodes, {"run", "r", "--", "ls", "-l", "/proc/self/fd"}));
+    got = outcome_on(nodes, {"run", "r", "--", "ls", "-l", "/proc/self/fd"});
     CHECK(got.status == 0);
-    CHECK_FALSE(has(got.out, "socket:"));
+    CHECK_FALSE(has_text(got.out, "socket:"));
 }
 
 TEST_CASE("the command finds resource, fence and owner in its environment", "[tool]") {
@@ -148,7 +121,7 @@ TEST_CASE("the command finds resource, fence and owner in its environment", "[to
         "\"$REDLOCK_OWNER\"; exec cat \"$0\"";
     REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
     tool_process holder(
-        on(nodes, {"run", "a resource", "--", "sh", "-c", script, folder / "gate"}));
+        call_on(nodes, {"run", "a resource", "--", "sh", "-c", script, folder / "gate"}));
     REQUIRE(eventually([&] { return lines(holder.out()) == 1; }));
     REQUIRE(eventually([&] { return nodes.holding("a resource") == 3; }));
     const auto owner = nodes.ask(1).get("a resource").value_or("");
@@ -165,12 +138,12 @@ TEST_CASE("the command finds resource, fence and owner in its environment", "[to
 TEST_CASE("a resource is named as it stands, brackets and commas, too", "[tool]") {
     cluster nodes(3);
     for (const char* name : {"[job]", "[a,b]", "[]", "a,b", "\x01x"}) {
-        const auto got = run_tool(
-            on(nodes, {"run", name, "x", "--", "sh", "-c", "echo \"$REDLOCK_RESOURCE\""}));
+        const auto got = outcome_of(
+            call_on(nodes, {"run", name, "x", "--", "sh", "-c", "echo \"$REDLOCK_RESOURCE\""}));
         INFO(got.err);
         CHECK(got.out == std::string(name) + "\nx\n");
     }
-    CHECK(run_tool(on(nodes, {"acquire", "[a,b]"})).status == 0);
+    CHECK(outcome_on(nodes, {"acquire", "[a,b]"}).status == 0);
     CHECK(nodes.holding("[a,b]") >= 2);  // it ends with the second vote: a third may get nothing
 }
 
@@ -184,31 +157,31 @@ TEST_CASE("run holds several resources, all or none of them", "[tool]") {
                                 "\"echo \\$REDLOCK_RESOURCE\"'");
     CHECK(both.status == 0);
     CHECK(both.out == "a\nb\n125\n125\nb a\n");
-    CHECK(has(both.err, "'b' is held by a redlock run around this one"));
+    CHECK(has_text(both.err, "'b' is held by a redlock run around this one"));
     scratch folder;
     REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
-    tool_process holder(on(nodes, {"run", "b", "--", "cat", folder / "gate"}));
+    tool_process holder(call_on(nodes, {"run", "b", "--", "cat", folder / "gate"}));
     REQUIRE(eventually([&] { return nodes.holding("b") == 3; }));
-    const auto refused = run_tool(on(nodes, {"run", "--verbose", "a", "b", "c", "--", "true"}));
+    const auto refused = outcome_on(nodes, {"run", "--verbose", "a", "b", "c", "--", "true"});
     CHECK(refused.status == 120);
-    CHECK(has(refused.err, "'a', 'b', 'c': "));
-    CHECK(has(refused.err, "b is held by "));
+    CHECK(has_text(refused.err, "'a', 'b', 'c': "));
+    CHECK(has_text(refused.err, "b is held by "));
     for (const auto* key : {"a", "c"}) CHECK(nodes.holding(key) == 0);
-    const auto told = run_tool(on(nodes, {"run", "--json", "a", "c", "--", "true"}));
+    const auto told = outcome_on(nodes, {"run", "--json", "a", "c", "--", "true"});
     CHECK(told.status == 0);
-    CHECK(has(told.err, R"("resources":["a","c"])"));
+    CHECK(has_text(told.err, R"("resources":["a","c"])"));
     for (const words& bad : std::vector<words>{{"a", "a"}, {"a", ""}, {"a", "b\nc"}}) {
         words all{"run"};
         all.insert(all.end(), bad.begin(), bad.end());
         all.insert(all.end(), {"--", "true"});
-        CHECK(run_tool(on(nodes, all)).status == 125);
+        CHECK(outcome_on(nodes, all).status == 125);
     }
     for (const auto* mode : {"--shared", "--slots=2"}) {
-        const auto odd = run_tool(on(nodes, {"run", mode, "a", "c", "--", "true"}));
+        const auto odd = outcome_on(nodes, {"run", mode, "a", "c", "--", "true"});
         CHECK(odd.status == 125);
-        CHECK(has(odd.err, "several resources at once"));
+        CHECK(has_text(odd.err, "several resources at once"));
     }
-    CHECK(run_tool(on(nodes, {"run", "--", "-a", "-c", "--", "true"})).status == 0);
+    CHECK(outcome_on(nodes, {"run", "--", "-a", "-c", "--", "true"}).status == 0);
     std::ofstream(folder / "gate") << "";
     CHECK(holder.wait() == 0);
 }
@@ -217,20 +190,20 @@ TEST_CASE("a lock that is held is refused, or waited for", "[tool]") {
     cluster nodes(3);
     scratch folder;
     REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
-    tool_process holder(on(nodes, {"run", "r", "--", "cat", folder / "gate"}));
+    tool_process holder(call_on(nodes, {"run", "r", "--", "cat", folder / "gate"}));
     REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
-    const auto refused = run_tool(on(nodes, {"run", "--verbose", "r", "--", "true"}));
+    const auto refused = outcome_on(nodes, {"run", "--verbose", "r", "--", "true"});
     CHECK(refused.status == 120);
     CHECK(lines(refused.err) == 2);
     CHECK(refused.err.starts_with("redlock: configuration: "));
-    CHECK(has(refused.err, "'r'"));
-    CHECK(has(refused.err, "held"));
-    const auto waited = run_tool(on(nodes, {"run", "--wait", "200ms", "r", "--", "true"}));
+    CHECK(has_text(refused.err, "'r'"));
+    CHECK(has_text(refused.err, "held"));
+    const auto waited = outcome_on(nodes, {"run", "--wait", "200ms", "r", "--", "true"});
     CHECK(waited.status == 120);
-    tool_process waiter(on(nodes, {"run", "--wait", "20s", "r", "--", "echo", "mine"}));
+    tool_process waiter(call_on(nodes, {"run", "--wait", "20s", "r", "--", "echo", "mine"}));
     std::ofstream(folder / "gate") << "";
     CHECK(holder.wait() == 0);
-    const auto second = finish(waiter);
+    const auto second = outcome_of(waiter);
     CHECK(second.status == 0);
     CHECK(second.out == "mine\n");
     CHECK(nodes.holding("r") == 0);
@@ -240,23 +213,23 @@ TEST_CASE("with --json run reports what it does, one object a line", "[tool]") {
     cluster nodes(3);
     scratch folder;
     REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
-    tool_process holder(on(nodes, {"run", "--json", "r", "--", "cat", folder / "gate"}));
+    tool_process holder(call_on(nodes, {"run", "--json", "r", "--", "cat", folder / "gate"}));
     REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
-    tool_process waiter(on(nodes, {"run", "--json", "--wait", "60s", "r", "--", "true"}));
-    REQUIRE(eventually([&] { return has(waiter.err(), R"("place":1,"waiting":1})"); }));
-    CHECK(has(waiter.err(), R"("held":true,"owner":")"));
-    const auto refused =
-        run_tool(on(nodes, {"run", "--json", "--wait", "100ms", "r", "--", "true"}));
+    tool_process waiter(call_on(nodes, {"run", "--json", "--wait", "60s", "r", "--", "true"}));
+    REQUIRE(eventually([&] { return has_text(waiter.err(), R"("place":1,"waiting":1})"); }));
+    CHECK(has_text(waiter.err(), R"("held":true,"owner":")"));
+    const auto refused = outcome_on(nodes, {"run", "--json", "--wait", "100ms", "r", "--", "true"});
     CHECK(refused.status == 120);
-    CHECK(has(refused.err, R"("kind":"refused","severity":"info","resource":"r","error":{)"));
-    CHECK(has(refused.err, R"("kind":"message","severity":"info","text":"'r': )"));
-    CHECK(has(refused.err, R"("kind":"ended","severity":"info","resource":"r","status":120,)"));
+    CHECK(has_text(refused.err, R"("kind":"refused","severity":"info","resource":"r","error":{)"));
+    CHECK(has_text(refused.err, R"("kind":"message","severity":"info","text":"'r': )"));
+    CHECK(
+        has_text(refused.err, R"("kind":"ended","severity":"info","resource":"r","status":120,)"));
     std::ofstream(folder / "gate") << "";
-    const auto got = finish(holder);
+    const auto got = outcome_of(holder);
     CHECK(got.status == 0);
-    CHECK(has(got.err, R"("kind":"granted","severity":"info","resource":"r","fence":)"));
-    CHECK(has(got.err, R"("kind":"ended","severity":"info","resource":"r","status":0,)"));
-    const auto came_next = finish(waiter);
+    CHECK(has_text(got.err, R"("kind":"granted","severity":"info","resource":"r","fence":)"));
+    CHECK(has_text(got.err, R"("kind":"ended","severity":"info","resource":"r","status":0,)"));
+    const auto came_next = outcome_of(waiter);
     CHECK(came_next.status == 0);
     for (const auto& text : {refused.err, got.err, came_next.err}) {
         std::istringstream all(text);
@@ -276,14 +249,14 @@ TEST_CASE("with --json run refuses in JSON what is not understood", "[tool]") {
                                    {"run", "--json", "--ttl", "\xff", "r", "--", "true"},
                                    {"run", "--json", "r", "s", "--", "true"}};
     for (const words& asked : cases) {
-        const auto got = run_tool(asked);
+        const auto got = outcome_of(asked);
         INFO(got.err);
         CHECK(got.status == 125);
         CHECK(lines(got.err) == 1);
-        CHECK(has(got.err, R"(Z","kind":"message","severity":"info","text":")"));
+        CHECK(has_text(got.err, R"(Z","kind":"message","severity":"info","text":")"));
         CHECK(got.err.ends_with("\"}\n"));
     }
-    CHECK(run_tool({"run", "r", "--", "true", "--json"}).err.starts_with("redlock: "));
+    CHECK(outcome_of({"run", "r", "--", "true", "--json"}).err.starts_with("redlock: "));
 }
 
 TEST_CASE("redlock that was started with closed streams writes to no descriptor of its own",
@@ -317,29 +290,29 @@ TEST_CASE("a full disk is reported", "[tool]") {
 TEST_CASE("the status of a lock that is held can be chosen", "[tool]") {
     cluster nodes(3);
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "foreign");
-    CHECK(run_tool(on(nodes, {"run", "-E", "7", "r", "--", "true"})).status == 7);
-    CHECK(run_tool(on(nodes, {"run", "-E", "256", "r", "--", "true"})).status == 125);
+    CHECK(outcome_on(nodes, {"run", "-E", "7", "r", "--", "true"}).status == 7);
+    CHECK(outcome_on(nodes, {"run", "-E", "256", "r", "--", "true"}).status == 125);
 }
 
 TEST_CASE("a resource may begin with a dash", "[tool]") {
     cluster nodes(3);
-    const auto got = run_tool(on(nodes, {"run", "--", "-r", "--", "sh", "-c",
-                                         "echo \"$REDLOCK_RESOURCE\" \"$@\"", "sh", "--", "x"}));
+    const auto got = outcome_on(nodes, {"run", "--", "-r", "--", "sh", "-c",
+                                        "echo \"$REDLOCK_RESOURCE\" \"$@\"", "sh", "--", "x"});
     CHECK(got.status == 0);
     CHECK(got.out == "-r -- x\n");
-    CHECK(has(run_tool(on(nodes, {"inspect", "--", "-r"})).out, "'-r' is not held"));
+    CHECK(has_text(outcome_on(nodes, {"inspect", "--", "-r"}).out, "'-r' is not held"));
 }
 
 TEST_CASE("what comes from outside reaches a terminal escaped, and passwords never", "[tool]") {
     cluster nodes(3);
-    const auto raw = run_tool(on(nodes, {"inspect", "\x1b[2J\xc2\x9b\xe2\x80\xae"}));
-    CHECK(has(raw.out, R"('\x1b[2J\xc2\x9b\xe2\x80\xae' is not held)"));
+    const auto raw = outcome_on(nodes, {"inspect", "\x1b[2J\xc2\x9b\xe2\x80\xae"});
+    CHECK(has_text(raw.out, R"('\x1b[2J\xc2\x9b\xe2\x80\xae' is not held)"));
     for (const words& asked : std::vector<words>{{"inspect", "redis://u:a secret@h"},
                                                  {"inspect", "--json", "redis://u:a secret@h"},
                                                  {"inspect", "redis://u:a", "secret@h"}}) {
-        const auto got = run_tool(on(nodes, asked));
+        const auto got = outcome_on(nodes, asked);
         INFO(got.out + got.err);
-        CHECK_FALSE(has(got.out + got.err, "secret"));
+        CHECK_FALSE(has_text(got.out + got.err, "secret"));
     }
 }
 
@@ -348,7 +321,8 @@ TEST_CASE("a waiter that is ended by a signal says so and leaves nothing", "[too
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "foreign");
     const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP, SIGUSR1);
     scratch folder;
-    tool_process waiter(on(nodes, {"run", "--wait", "60s", "r", "--", "touch", folder / "ran"}));
+    tool_process waiter(
+        call_on(nodes, {"run", "--wait", "60s", "r", "--", "touch", folder / "ran"}));
     REQUIRE(eventually([&] { return nodes.ask(0).calls("zadd") >= 2; }));  // it waits
     for (const int harmless : {SIGCONT, SIGWINCH}) waiter.send(harmless);
     const auto asked = nodes.ask(0).calls("zadd");
@@ -364,21 +338,21 @@ TEST_CASE("without a quorum nothing is run", "[tool]") {
     founded_cluster nodes(5);
     nodes.kill(0);
     nodes.kill(2);
-    CHECK(run_tool(on(nodes, {"run", "r", "--", "true"})).status == 0);
+    CHECK(outcome_on(nodes, {"run", "r", "--", "true"}).status == 0);
     nodes.kill(3);
-    const auto got = run_tool(on(nodes, {"run", "r", "--", "echo", "ran"}));
+    const auto got = outcome_on(nodes, {"run", "r", "--", "echo", "ran"});
     CHECK(got.status == 121);
     CHECK(got.out.empty());
     CHECK(lines(got.err) == 1);
     for (const std::size_t i : {0, 2, 3}) {
-        CHECK(has(got.err, ":" + std::to_string(nodes[i].port())));
+        CHECK(has_text(got.err, ":" + std::to_string(nodes[i].port())));
     }
     CHECK(nodes.holding("r") == 0);
 }
 
 TEST_CASE("passwords are used and never shown", "[tool]") {
     cluster nodes(3, {{}, "the-right-secret", false});
-    CHECK(run_tool(on(nodes, {"run", "r", "--", "true"})).status == 0);
+    CHECK(outcome_on(nodes, {"run", "r", "--", "true"}).status == 0);
     words wrong{"run"};
     for (std::size_t i = 0; i < 3; ++i) {
         wrong.insert(wrong.end(), {"--node", "redis://:a-wrong-secret@127.0.0.1:" +
@@ -388,10 +362,10 @@ TEST_CASE("passwords are used and never shown", "[tool]") {
     std::string said;
     // With the default connect_timeout a busy machine may only learn that it is too slow.
     REQUIRE(eventually([&] {
-        const auto refused = run_tool(wrong);
+        const auto refused = outcome_of(wrong);
         CHECK(refused.status == 121);
         said += refused.err + refused.out;
-        return has(refused.err, "WRONGPASS");
+        return has_text(refused.err, "WRONGPASS");
     }));
     const std::string uri = "redis://me:a-wrong-secret@127.0.0.1:1";
     for (const words& mistaken :
@@ -400,11 +374,11 @@ TEST_CASE("passwords are used and never shown", "[tool]") {
                             {"run", "--node", uri + "/nonsense", "r", "--", "true"},
                             {"run", "--ttl", uri, "r", "--", "true"},
                             {"--config", uri, "inspect", "r"}}) {
-        const auto got = run_tool(mistaken);
+        const auto got = outcome_of(mistaken);
         CHECK(got.status == 125);
         said += got.err + got.out;
     }
-    CHECK_FALSE(has(said, "secret"));
+    CHECK_FALSE(has_text(said, "secret"));
 }
 
 TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]") {
@@ -435,13 +409,13 @@ TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]
          "--node 'http://127.0.0.1:1': begins with none of redis://"},
     };
     for (const auto& [arguments, part] : cases) {
-        const auto got = run_tool(arguments);
+        const auto got = outcome_of(arguments);
         INFO(got.err);
         CHECK(got.status == 125);
         CHECK(got.out.empty());
         CHECK(lines(got.err) == 1);
         CHECK(got.err.starts_with("redlock: "));
-        CHECK(has(got.err, part));
+        CHECK(has_text(got.err, part));
     }
 }
 
@@ -460,11 +434,11 @@ TEST_CASE("terms that can't be kept are refused before a request is sent", "[too
         words arguments{"run"};
         arguments.insert(arguments.end(), options.begin(), options.end());
         arguments.insert(arguments.end(), {"r", "--", "true"});
-        const auto got = run_tool(on(nodes, arguments));
+        const auto got = outcome_on(nodes, arguments);
         INFO(got.err);
         CHECK(got.status == 125);
         CHECK(lines(got.err) == 1);
-        CHECK(has(got.err, part));
+        CHECK(has_text(got.err, part));
     }
     CHECK(nodes.ask(0).calls("set") == 0);
     CHECK(nodes.ask(0).calls("evalsha") == 0);
@@ -473,48 +447,47 @@ TEST_CASE("terms that can't be kept are refused before a request is sent", "[too
 TEST_CASE("every mistake of a configuration file is reported", "[tool]") {
     scratch folder;
     std::ofstream(folder / "nodes.json") << R"({"nodes": ["redis://127.0.0.1:70000"], "nodse": 1})";
-    const auto got = run_tool({"--config", folder / "nodes.json", "inspect", "r"});
+    const auto got = outcome_of({"--config", folder / "nodes.json", "inspect", "r"});
     CHECK(got.status == 125);
-    CHECK(has(got.err, "nodes.json: /nodes/0: "));
-    CHECK(has(got.err, "nodes.json: /nodse: "));
-    CHECK(has(got.err, "did you mean"));
+    CHECK(has_text(got.err, "nodes.json: /nodes/0: "));
+    CHECK(has_text(got.err, "nodes.json: /nodse: "));
+    CHECK(has_text(got.err, "did you mean"));
 }
 
 TEST_CASE("run writes metrics for Prometheus, as a whole and to the end", "[tool]") {
     cluster nodes(3);
     const scratch folder;
     const std::string file = folder / "redlock.prom";
-    const auto got = run_tool(on(nodes, {"run", "--metrics", file, "r", "--", "cat", file}));
+    const auto got = outcome_on(nodes, {"run", "--metrics", file, "r", "--", "cat", file});
     CHECK(got.status == 0);
-    CHECK(has(got.out, "redlock_leases 0\n"));  // before it requested the lock
-    CHECK(has(got.out, "\n# TYPE redlock_node_votes gauge\n"));  // of the last of them
+    CHECK(has_text(got.out, "redlock_leases 0\n"));  // before it requested the lock
+    CHECK(has_text(got.out, "\n# TYPE redlock_node_votes gauge\n"));  // of the last of them
     CHECK(got.out.ends_with("\"} 0\n"));
     const std::string last = read_file(file);
-    CHECK(has(last, "redlock_acquires_total{outcome=\"granted\"} 1\n"));
-    CHECK(has(last, "redlock_releases_total 1\n"));
-    CHECK(has(last, "\n# TYPE redlock_node_votes gauge\n"));
+    CHECK(has_text(last, "redlock_acquires_total{outcome=\"granted\"} 1\n"));
+    CHECK(has_text(last, "redlock_releases_total 1\n"));
+    CHECK(has_text(last, "\n# TYPE redlock_node_votes gauge\n"));
     CHECK(last.ends_with("\"} 1\n"));
-    const auto lost =
-        run_tool(on(nodes, {"run", "--metrics", folder / "none/m", "r", "--", "true"}));
+    const auto lost = outcome_on(nodes, {"run", "--metrics", folder / "none/m", "r", "--", "true"});
     CHECK(lost.status == 0);
     CHECK(lines(lost.err) == 1);
-    CHECK(has(lost.err, "--metrics " + (folder / "none/m") + ": No such file or directory"));
+    CHECK(has_text(lost.err, "--metrics " + (folder / "none/m") + ": No such file or directory"));
 }
 
 TEST_CASE("help and version go to standard output", "[tool]") {
-    auto got = run_tool({"--version"});
+    auto got = outcome_of({"--version"});
     CHECK(got.status == 0);
     CHECK(got.out.starts_with("redlock "));
-    got = run_tool({"--version", "--json"});
+    got = outcome_of({"--version", "--json"});
     CHECK(got.out.starts_with("{\"version\":\""));
     for (const words& asked : std::vector<words>{
              {"help"}, {"--help"}, {"help", "run"}, {"run", "--help"}, {"help", "inspect"}}) {
-        got = run_tool(asked);
+        got = outcome_of(asked);
         CHECK(got.status == 0);
-        CHECK(has(got.out, "Usage: redlock"));
+        CHECK(has_text(got.out, "Usage: redlock"));
         CHECK(got.err.empty());
     }
-    CHECK(has(run_tool({"help", "run"}).out, "RESOURCE... -- CMD"));
+    CHECK(has_text(outcome_of({"help", "run"}).out, "RESOURCE... -- CMD"));
 }
 
 TEST_CASE("signals reach the command's whole group", "[tool]") {
@@ -528,7 +501,7 @@ TEST_CASE("signals reach the command's whole group", "[tool]") {
         "exit $s";
     const std::string notes = folder / "notes";
     tool_process running(
-        on(nodes, {"run", "r", "--", "sh", "-c", "trap : USR1 TERM;" + both, script, notes}));
+        call_on(nodes, {"run", "r", "--", "sh", "-c", "trap : USR1 TERM;" + both, script, notes}));
     REQUIRE(eventually([&] { return lines(read_file(notes)) == 2; }));
     running.send(SIGUSR1);
     REQUIRE(eventually([&] { return lines(read_file(notes)) == 4; }));
@@ -537,7 +510,7 @@ TEST_CASE("signals reach the command's whole group", "[tool]") {
     REQUIRE(eventually([&] { return lines(read_file(notes)) == 6; }));
     const auto text = read_file(notes);
     for (const auto* line : {"child\n", "parent\n", "child end\n", "parent end\n"}) {
-        CHECK(has(text, line));
+        CHECK(has_text(text, line));
     }
 }
 
@@ -546,7 +519,7 @@ TEST_CASE("what was ignored when redlock was started stays ignored", "[tool]") {
     scratch folder;
     const std::string script = "echo up; cat \"$0\" >/dev/null; kill -HUP $$; echo down";
     REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
-    tool_process running(on(nodes, {"run", "r", "--", "sh", "-c", script, folder / "gate"}),
+    tool_process running(call_on(nodes, {"run", "r", "--", "sh", "-c", script, folder / "gate"}),
                          {SIGHUP});
     REQUIRE(eventually([&] { return lines(running.out()) == 1; }));
     running.send(SIGHUP);
@@ -565,8 +538,8 @@ struct stubborn_run {
 
     cluster nodes{5};
     scratch folder;
-    tool_process running{on(nodes, {"run", "--ttl", "12s", "r", "--", "sh", "-c", stubborn, "sh",
-                                    folder / "group", folder / "beats"})};
+    tool_process running{call_on(nodes, {"run", "--ttl", "12s", "r", "--", "sh", "-c", stubborn,
+                                         "sh", folder / "group", folder / "beats"})};
 };
 
 }  // namespace
@@ -589,7 +562,7 @@ TEST_CASE("a lost lease ends the whole group before the validity ends", "[tool]"
                                    last_beat(r->folder / "beats.child"));
         CHECK(gone < no_renewal_after + std::chrono::nanoseconds(ttl).count());
         CHECK(lines(r->running.err()) == 1);
-        CHECK(has(r->running.err(), "no quorum of nodes renewed it"));
+        CHECK(has_text(r->running.err(), "no quorum of nodes renewed it"));
         const std::string said = r->running.err();
         const std::string node = ":" + std::to_string(r->nodes.options().nodes[0].port) + ":";
         CHECK(said.find(node) != said.npos);
@@ -660,12 +633,12 @@ TEST_CASE("a lost lease ends the command also where nobody reads what it says", 
         CHECK((status == 122 || status == -SIGTERM));
     }
     // It says everything, in order, once it is read.
-    std::string said = plain.read_until([](const auto& text) { return has(text, "\n"); });
+    std::string said = plain.read_until([](const auto& text) { return has_text(text, "\n"); });
     CHECK(plain.running.wait() == 122);
-    CHECK(has(said, "--max-hold is over"));
-    said = json.read_until([](const auto& text) { return has(text, "\"ended\""); });
+    CHECK(has_text(said, "--max-hold is over"));
+    said = json.read_until([](const auto& text) { return has_text(text, "\"ended\""); });
     CHECK(json.running.wait() == 122);
-    CHECK(has(said, "--max-hold is over"));
+    CHECK(has_text(said, "--max-hold is over"));
     CHECK(said.find("\"granted\"") < said.find("--max-hold is over"));
 }
 
@@ -687,7 +660,7 @@ TEST_CASE("what redlock could not say is said when it can be", "[tool]") {
             char text[4096];
             const auto got = ::read(reader, text, sizeof text);
             if (got > 0) said.append(text, static_cast<std::size_t>(got));
-            return has(said, "\"granted\"");
+            return has_text(said, "\"granted\"");
         },
         10s));
     std::ofstream(gate) << "";
@@ -703,7 +676,7 @@ TEST_CASE("a lost lease asks with TERM first", "[tool]") {
         words all{"run"};
         all.insert(all.end(), options.begin(), options.end());
         all.insert(all.end(), {"--", "sh", "-c", script});
-        return on(nodes, all);
+        return call_on(nodes, all);
     };
     // A margin that leaves a shell time to answer TERM also on a machine that stalls.
     tool_process held_too_long(start({"--max-hold", "6s", "--margin", "4s", "a"}));
@@ -715,9 +688,9 @@ TEST_CASE("a lost lease asks with TERM first", "[tool]") {
         CHECK(each->wait() == 122);
         CHECK(each->out() == "up\nended\n");
     }
-    CHECK(has(held_too_long.err(), "--max-hold"));
-    CHECK(has(not_renewed.err(), "--no-renew"));
-    CHECK(has(taken.err(), "gone or has another owner"));
+    CHECK(has_text(held_too_long.err(), "--max-hold"));
+    CHECK(has_text(not_renewed.err(), "--no-renew"));
+    CHECK(has_text(taken.err(), "gone or has another owner"));
     for (std::size_t i = 0; i < 3; ++i) CHECK(nodes.ask(i).get("c") == "thief");
 }
 
@@ -725,11 +698,12 @@ TEST_CASE("the next holder starts when the last one's group is gone", "[tool]") 
     cluster nodes(3);
     scratch folder;
     const std::string beats = folder / "beats";
-    tool_process first(on(nodes, {"run", "--ttl", "8s", "--max-hold", "6s", "--margin", "3s", "r",
-                                  "--", "sh", "-c", stubborn, "sh", folder / "group", beats}));
+    tool_process first(
+        call_on(nodes, {"run", "--ttl", "8s", "--max-hold", "6s", "--margin", "3s", "r", "--", "sh",
+                        "-c", stubborn, "sh", folder / "group", beats}));
     REQUIRE(eventually([&] { return last_beat(beats + ".child") > 0; }));
     tool_process second(
-        on(nodes, {"run", "--ttl", "4s", "--wait", "20s", "r", "--", "date", "+%s%N"}));
+        call_on(nodes, {"run", "--ttl", "4s", "--wait", "20s", "r", "--", "date", "+%s%N"}));
     CHECK(second.wait() == 0);
     CHECK(first.wait() == 122);
     const auto gone = std::max(last_beat(beats), last_beat(beats + ".child"));
@@ -747,14 +721,14 @@ TEST_CASE("redlock that is stopped does not let its command work beside the next
     SECTION("one that has to be killed, with what it started") { script = stubborn; }
     const bool is_stubborn = script == stubborn;
     const std::string beats = folder / "beats";
-    tool_process running(on(nodes, {"run", "--ttl", "6s", "r", "--", "sh", "-c", script, "sh",
-                                    folder / "group", beats}));
+    tool_process running(call_on(nodes, {"run", "--ttl", "6s", "r", "--", "sh", "-c", script, "sh",
+                                         folder / "group", beats}));
     REQUIRE(eventually([&] {
         return is_stubborn ? last_beat(beats + ".child") > 0 : running.out() == "up\n";
     }));
     running.send(SIGSTOP);
     tool_process second(
-        on(nodes, {"run", "--ttl", "4s", "--wait", "20s", "r", "--", "date", "+%s%N"}));
+        call_on(nodes, {"run", "--ttl", "4s", "--wait", "20s", "r", "--", "date", "+%s%N"}));
     CHECK(second.wait() == 0);
     if (is_stubborn) {
         const auto gone = std::max(last_beat(beats), last_beat(beats + ".child"));
@@ -764,15 +738,16 @@ TEST_CASE("redlock that is stopped does not let its command work beside the next
     }
     running.send(SIGCONT);
     CHECK(running.wait() == 122);
-    CHECK(has(running.err(), "is lost"));
-    CHECK(has(running.err(), "this machine stood still"));
+    CHECK(has_text(running.err(), "is lost"));
+    CHECK(has_text(running.err(), "this machine stood still"));
 }
 
 TEST_CASE("redlock that slept for a moment goes on", "[tool]") {
     cluster nodes(3);
     scratch folder;
     REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
-    tool_process running(on(nodes, {"run", "--ttl", "30s", "r", "--", "cat", folder / "gate"}));
+    tool_process running(
+        call_on(nodes, {"run", "--ttl", "30s", "r", "--", "cat", folder / "gate"}));
     REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
     running.send(SIGSTOP);
     int status = 0;
@@ -785,7 +760,7 @@ TEST_CASE("redlock that slept for a moment goes on", "[tool]") {
 
 TEST_CASE("a stop that is shorter than the lease ends nothing after it, either", "[tool]") {
     cluster nodes(3);
-    tool_process running(on(nodes, {"run", "--ttl", "4s", "r", "--", "sleep", "6"}));
+    tool_process running(call_on(nodes, {"run", "--ttl", "4s", "r", "--", "sleep", "6"}));
     REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
     running.send(SIGSTOP);
     std::this_thread::sleep_for(1500ms);  // one renewal is late
@@ -808,7 +783,7 @@ TEST_CASE("without its second process a run is refused", "[tool]") {
          "--", "echo", "ran"});
     CHECK(running.wait() == 125);
     CHECK(running.out().empty());
-    CHECK(has(running.err(), "CMD can't be started: fork of the process that watches CMD"));
+    CHECK(has_text(running.err(), "CMD can't be started: fork of the process that watches CMD"));
     CHECK(nodes.holding("r") == 0);
 }
 
@@ -823,7 +798,8 @@ TEST_CASE("stopped with SIGTSTP, command and redlock stop and go on together", "
     SECTION("in time") { ttl = "30s"; }
     SECTION("too late: the command does not run again") { ttl = "4s"; }
     const bool is_late = ttl == "4s";
-    tool_process running(on(nodes, {"run", "--ttl", ttl, "r", "--", "sh", "-c", script, gate}));
+    tool_process running(
+        call_on(nodes, {"run", "--ttl", ttl, "r", "--", "sh", "-c", script, gate}));
     REQUIRE(eventually([&] { return running.out() == "up\n" && nodes.holding("r") == 3; }));
     running.send(SIGTSTP);
     int status = 0;
@@ -842,7 +818,7 @@ TEST_CASE("if redlock is killed, its command is", "[tool]") {
     cluster nodes(3);
     scratch folder;
     const std::string script = "echo $$ >\"$0\"; while :; do sleep 0.05; done";
-    tool_process running(on(nodes, {"run", "r", "--", "sh", "-c", script, folder / "group"}));
+    tool_process running(call_on(nodes, {"run", "r", "--", "sh", "-c", script, folder / "group"}));
     REQUIRE(eventually([&] { return number_in(folder / "group") > 0; }));
     const auto command = static_cast<pid_t>(number_in(folder / "group"));
     running.send(SIGKILL);
@@ -850,43 +826,43 @@ TEST_CASE("if redlock is killed, its command is", "[tool]") {
     CHECK(eventually([&] {
         // An orphan may wait for the process that is to reap it.
         return !is_alive(command) ||
-               has(read_file("/proc/" + std::to_string(command) + "/stat"), ") Z ");
+               has_text(read_file("/proc/" + std::to_string(command) + "/stat"), ") Z ");
     }));
 }
 
 TEST_CASE("init ends the quarantine of a first start, if it is meant", "[tool]") {
     cluster nodes(3);
     nodes.kill(2);
-    const words run = on(nodes, {"run", "r", "--", "true"});
-    auto got = run_tool(run);
+    const words run = call_on(nodes, {"run", "r", "--", "true"});
+    auto got = outcome_of(run);
     CHECK(got.status == 121);
-    CHECK(has(got.err, "in quarantine, "));
+    CHECK(has_text(got.err, "in quarantine, "));
 
-    got = run_tool(on(nodes, {"init"}));
+    got = outcome_on(nodes, {"init"});
     CHECK(got.status == 125);
-    CHECK(has(got.err, "no terminal"));
-    CHECK(has(got.err, "say --yes"));
+    CHECK(has_text(got.err, "no terminal"));
+    CHECK(has_text(got.err, "say --yes"));
     nodes.kill(1);
-    got = run_tool(on(nodes, {"init", "--yes"}));
+    got = outcome_on(nodes, {"init", "--yes"});
     CHECK(got.status == 121);
     CHECK(lines(got.err) == 1);
-    CHECK(has(got.err, std::to_string(nodes[2].port())));
-    CHECK(has(got.err, "fix this and run init again"));
+    CHECK(has_text(got.err, std::to_string(nodes[2].port())));
+    CHECK(has_text(got.err, "fix this and run init again"));
     nodes.restart(1, redis_server::data::empty);
-    got = run_tool(on(nodes, {"init", "--yes"}));
+    got = outcome_on(nodes, {"init", "--yes"});
     CHECK(got.status == 0);  // the two that take it are a quorum
     CHECK(lines(got.out) == 2);
     CHECK(lines(got.err) == 1);
-    CHECK(has(got.err, "warning: 2 of 3 nodes count as new"));
-    CHECK(has(got.err, std::to_string(nodes[2].port())));
-    CHECK(run_tool(run).status == 0);
-    got = run_tool(on(nodes, {"init", "--yes", "--json"}));
+    CHECK(has_text(got.err, "warning: 2 of 3 nodes count as new"));
+    CHECK(has_text(got.err, std::to_string(nodes[2].port())));
+    CHECK(outcome_of(run).status == 0);
+    got = outcome_on(nodes, {"init", "--yes", "--json"});
     CHECK(got.status == 0);
     CHECK(got.out.starts_with(R"({"declared":true,"nodes":[)"));
-    CHECK(has(got.out, R"("declared":false,"error":"127.0.0.1:)"));
+    CHECK(has_text(got.out, R"("declared":false,"error":"127.0.0.1:)"));
 
     nodes.restart(2, redis_server::data::empty);
-    got = run_tool(on(nodes, {"init", "--yes", "--json"}));
+    got = outcome_on(nodes, {"init", "--yes", "--json"});
     CHECK(got.status == 0);
     CHECK(got.err.empty());
     std::string expected;
@@ -896,7 +872,7 @@ TEST_CASE("init ends the quarantine of a first start, if it is meant", "[tool]")
     }
     CHECK(got.out == R"({"declared":true,"nodes":[)" + expected + "]}\n");
     CHECK(nodes.is_founded());
-    got = run_tool(on(nodes, {"init", "--yes"}));
+    got = outcome_on(nodes, {"init", "--yes"});
     CHECK(got.status == 0);
     CHECK(lines(got.out) == 3);
 }
@@ -905,15 +881,15 @@ TEST_CASE("init has nothing to do where no node is guarded", "[tool]") {
     scratch folder;
     std::ofstream(folder / "nodes.json")
         << R"({"nodes": ["redis://127.0.0.1:1"], "restart_guard": "off"})";
-    const auto got = run_tool({"init", "--yes", "--config", folder / "nodes.json"});
+    const auto got = outcome_of({"init", "--yes", "--config", folder / "nodes.json"});
     CHECK(got.status == 125);
-    CHECK(has(got.err, "restart_guard"));
+    CHECK(has_text(got.err, "restart_guard"));
 }
 
 TEST_CASE("inspect shows the holder of a lock, as JSON and as a table", "[tool]") {
     founded_cluster nodes(3);
     const auto name = [&](std::size_t i) { return "127.0.0.1:" + std::to_string(nodes[i].port()); };
-    auto got = run_tool(on(nodes, {"inspect", "--json", "a \"free\" one\n"}));
+    auto got = outcome_on(nodes, {"inspect", "--json", "a \"free\" one\n"});
     CHECK(got.status == 0);
     std::string expected =
         R"({"resource":"a \"free\" one\n","held":false,"owner":"","fence":0,)"
@@ -928,24 +904,24 @@ TEST_CASE("inspect shows the holder of a lock, as JSON and as a table", "[tool]"
     nodes.ask(0).set("r", "somebody");
     nodes.ask(1).set("r", "somebody");
     nodes.kill(2);
-    got = run_tool(on(nodes, {"inspect", "--json", "r"}));
+    got = outcome_on(nodes, {"inspect", "--json", "r"});
     CHECK(got.status == 0);
-    CHECK(has(got.out, R"("held":true,"owner":"somebody")"));
-    CHECK(has(got.out, R"({"name":")" + name(2) +
-                           R"(","state":"unreachable","owner":"","ttl_ms":0,"error":")"));
-    CHECK(has(got.out, R"("state":"held","owner":"somebody","ttl_ms":-1,"error":"")"));
-    got = run_tool(on(nodes, {"inspect", "r"}));
+    CHECK(has_text(got.out, R"("held":true,"owner":"somebody")"));
+    CHECK(has_text(got.out, R"({"name":")" + name(2) +
+                                R"(","state":"unreachable","owner":"","ttl_ms":0,"error":")"));
+    CHECK(has_text(got.out, R"("state":"held","owner":"somebody","ttl_ms":-1,"error":"")"));
+    got = outcome_on(nodes, {"inspect", "r"});
     CHECK(got.status == 0);
-    CHECK(has(got.out, "'r' is held by somebody"));
-    CHECK(has(got.out, "no expiry"));
+    CHECK(has_text(got.out, "'r' is held by somebody"));
+    CHECK(has_text(got.out, "no expiry"));
     CHECK(lines(got.out) == 6);
 
     nodes.kill(0);
-    got = run_tool(on(nodes, {"inspect", "--json", "r"}));
+    got = outcome_on(nodes, {"inspect", "--json", "r"});
     CHECK(got.status == 121);
-    CHECK(has(got.out, R"("held":false)"));
+    CHECK(has_text(got.out, R"("held":false)"));
     CHECK(lines(got.err) == 1);
-    CHECK(has(got.err, name(0)));
+    CHECK(has_text(got.err, name(0)));
 }
 
 TEST_CASE("run --shared runs beside others that share, and beside nobody else", "[tool]") {
@@ -954,26 +930,26 @@ TEST_CASE("run --shared runs beside others that share, and beside nobody else", 
     driver other(nodes.options());
     auto reader = other.acquire("r", {.ttl = 30s, .mode = lock_mode::shared});
     REQUIRE(reader.error() == error_code{});
-    auto got = run_tool(on(nodes, {"run", "--shared", "r", "--", "sh", "-c",
-                                   "echo $REDLOCK_RESOURCE $REDLOCK_FENCE $REDLOCK_OWNER"}));
+    auto got = outcome_on(nodes, {"run", "--shared", "r", "--", "sh", "-c",
+                                  "echo $REDLOCK_RESOURCE $REDLOCK_FENCE $REDLOCK_OWNER"});
     CHECK(got.status == 0);
     CHECK(got.out.starts_with("r "));
     CHECK(lines(got.out) == 1);
-    CHECK_FALSE(has(got.out, "r 0"));
-    CHECK(run_tool(on(nodes, {"run", "r", "--", "touch", folder / "ran"})).status == 120);
+    CHECK_FALSE(has_text(got.out, "r 0"));
+    CHECK(outcome_on(nodes, {"run", "r", "--", "touch", folder / "ran"}).status == 120);
     REQUIRE(other.release(std::move(reader.value())) == error_code{});
     auto writer = other.acquire("r", {.ttl = 30s, .wait = 5s});
     REQUIRE(writer.error() == error_code{});
-    got = run_tool(on(nodes, {"run", "--shared", "r", "--", "touch", folder / "ran"}));
+    got = outcome_on(nodes, {"run", "--shared", "r", "--", "touch", folder / "ran"});
     CHECK(got.status == 120);
     CHECK_FALSE(std::filesystem::exists(folder / "ran"));
     // Nor is CMD run without fences, which readers need.
     words plain{"--config", folder / "plain.json", "run", "--shared", "r", "--", "true"};
     std::ofstream(folder / "plain.json")
         << R"({"nodes": ["redis://127.0.0.1:)" << nodes[0].port() << R"("], "fencing": false})";
-    got = run_tool(plain);
+    got = outcome_of(plain);
     CHECK(got.status == 125);
-    CHECK(has(got.err, "--shared needs fences"));
+    CHECK(has_text(got.err, "--shared needs fences"));
 }
 
 TEST_CASE("inspect shows readers, with the names of those that a quorum of nodes knows", "[tool]") {
@@ -995,30 +971,30 @@ TEST_CASE("inspect shows readers, with the names of those that a quorum of nodes
             return true;
         }));
         if (leases.size() != 2) continue;
-        const auto table = run_tool(on(nodes, {"inspect", "r"}));
+        const auto table = outcome_on(nodes, {"inspect", "r"});
         CHECK(table.status == 0);
-        CHECK(has(table.out, "'r' is shared by "));
-        CHECK(has(table.out, "...@ann, "));
-        CHECK(has(table.out, "...@bob, for "));
-        const auto json = run_tool(on(nodes, {"inspect", "--json", "r"}));
-        CHECK(has(json.out, R"("held":true,"owner":"","fence":)"));
-        CHECK(has(json.out, R"("since_ms":null)"));
-        CHECK(has(json.out, R"("state":"shared","owner":"","ttl_ms":)"));
-        CHECK(has(json.out, R"("waiting":0,"readers":[")"));
-        CHECK(has(json.out, R"(...@ann",")"));
-        CHECK(has(json.out, R"(...@bob"]})"));
+        CHECK(has_text(table.out, "'r' is shared by "));
+        CHECK(has_text(table.out, "...@ann, "));
+        CHECK(has_text(table.out, "...@bob, for "));
+        const auto json = outcome_on(nodes, {"inspect", "--json", "r"});
+        CHECK(has_text(json.out, R"("held":true,"owner":"","fence":)"));
+        CHECK(has_text(json.out, R"("since_ms":null)"));
+        CHECK(has_text(json.out, R"("state":"shared","owner":"","ttl_ms":)"));
+        CHECK(has_text(json.out, R"("waiting":0,"readers":[")"));
+        CHECK(has_text(json.out, R"(...@ann",")"));
+        CHECK(has_text(json.out, R"(...@bob"]})"));
     }
-    CHECK(has(run_tool(on(nodes, {"inspect", "r"})).out, "...@cid and 1 more, for "));
+    CHECK(has_text(outcome_on(nodes, {"inspect", "r"}).out, "...@cid and 1 more, for "));
 }
 
 TEST_CASE("inspect blames no node that is left for those that do not answer", "[tool]") {
     founded_cluster nodes(3);
     nodes.stop(0);
     nodes.stop(1);  // so whether the third may vote can't be known
-    const auto got = run_tool({"inspect", "--config", nodes.config(1s), "r"});
+    const auto got = outcome_of({"inspect", "--config", nodes.config(1s), "r"});
     CHECK(got.status == 121);
-    CHECK(has(got.out, "unknown: too few nodes answered"));
-    CHECK(has(got.out, "free"));
-    CHECK_FALSE(has(got.out + got.err, "quarantine"));
-    CHECK_FALSE(has(got.out + got.err, "0.0 ms"));
+    CHECK(has_text(got.out, "unknown: too few nodes answered"));
+    CHECK(has_text(got.out, "free"));
+    CHECK_FALSE(has_text(got.out + got.err, "quarantine"));
+    CHECK_FALSE(has_text(got.out + got.err, "0.0 ms"));
 }

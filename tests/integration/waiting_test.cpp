@@ -1,9 +1,10 @@
 // Waiting for a lock on real servers: the order, what it costs, which waiter is woken and when; no
 // internals.
 // SPDX-License-Identifier: MIT
-#include "../support/catch.hpp"
-#include "support/founded.hpp"
 #include "support/waiting.hpp"
+#include "../support/catch.hpp"
+#include "../support/has_text.hpp"
+#include "support/founded.hpp"
 #include "tool_process.hpp"
 
 #include <redlock/error.hpp>
@@ -37,10 +38,6 @@ words run_on(cluster& nodes, const words& options, const words& command) {
     all.insert(all.end(), {"r", "--"});
     all.insert(all.end(), command.begin(), command.end());
     return all;
-}
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
 }
 
 // How often each command was executed on a server, also from within scripts.
@@ -561,8 +558,8 @@ TEST_CASE("redlock run waits as long as --wait says, or until a signal", "[waiti
             run_on(nodes, {"--verbose", "--wait", "700ms"}, {"touch", folder / "ran"}));
         CHECK(waiter.wait() == 120);
         CHECK(clock::now() - begun >= 700ms);
-        CHECK(has(waiter.err(), "'r'"));
-        CHECK(has(waiter.err(), "held"));
+        CHECK(has_text(waiter.err(), "'r'"));
+        CHECK(has_text(waiter.err(), "held"));
     }
     SECTION("until a signal") {
         const int signal = GENERATE(SIGINT, SIGTERM);
@@ -601,8 +598,8 @@ TEST_CASE("a client that may not subscribe reports it, and its waiter is granted
         for (const auto& e : log.all()) {
             if (e.kind != event_kind::node_reported || e.error != errc::missing_right) continue;
             CHECK(e.severity == severity::warning);
-            CHECK(has(e.text, "NOPERM"));
-            CHECK(has(e.text, "listened"));
+            CHECK(has_text(e.text, "NOPERM"));
+            CHECK(has_text(e.text, "listened"));
             names.insert(e.node);
         }
         return names.size();

@@ -5,6 +5,7 @@
 
 #include "component/support/passing_time.hpp"
 #include "support/catch.hpp"
+#include "support/has_text.hpp"
 
 #include <redlock/event.hpp>
 #include <redlock/guard.hpp>
@@ -24,10 +25,6 @@ using namespace redlock;
 using namespace redlock::testing;
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 /// Nobody holds "r" any more, as soon as the releases that are on their way have arrived.
 bool becomes_free(masters& nodes) {
@@ -83,7 +80,7 @@ TEST_CASE_METHOD(one_client, "a section without a lock says why, and its functio
     REQUIRE(contended.has_error());
     CHECK(contended.error() == errc::contended);
     CHECK(contended.error().votes.size() == 3);
-    CHECK(contains(contended.error().message(), "0 of 3 nodes granted"));
+    CHECK(has_text(contended.error().message(), "0 of 3 nodes granted"));
     CHECK(with_lock(client, "", f).error() == errc::invalid_argument);
     REQUIRE(client.close().has_value());
     CHECK(with_lock(client, "r", f).error() == errc::client_closed);
@@ -118,7 +115,7 @@ TEST_CASE_METHOD(one_client, "a lost section is an error, whatever its function 
         REQUIRE(done.has_error());
         CHECK(done.error() == errc::lost);
         CHECK(done.error().detail.starts_with("taken: "));
-        CHECK(contains(done.error().message(), "taken"));
+        CHECK(has_text(done.error().message(), "taken"));
     }
     SECTION("unreachable") {
         const auto done =
@@ -170,7 +167,7 @@ TEST_CASE_METHOD(one_client, "a lost section is an error, whatever its function 
         });
         REQUIRE(done.has_error());
         CHECK(done.error() == errc::lost);
-        CHECK(contains(done.error().detail, "at the release"));
+        CHECK(has_text(done.error().detail, "at the release"));
     }
     SECTION("by the end of the client") {
         const auto done = with_lock(client, "r", [&](const lease& held, std::stop_token lost) {

@@ -5,6 +5,7 @@
 #include "samples.hpp"
 
 #include "tests/support/catch.hpp"
+#include "tests/support/has_text.hpp"
 
 #include <redlock/blocking_client.hpp>
 #include <redlock/client.hpp>
@@ -27,6 +28,7 @@
 namespace config_test {
 
 using namespace redlock;
+using redlock::testing::has_text;
 using namespace std::chrono_literals;
 
 namespace {
@@ -68,10 +70,6 @@ std::string thrown(F call) {
         return e.what();
     }
     return "nothing";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
 }
 
 // A folder of its own, gone with the test.
@@ -302,10 +300,10 @@ TEST_CASE("what is left out has the defaults of the options") {
 TEST_CASE("a near miss is answered with the right name") {
     const auto issues = refused(three_nodes_and(R"(, "tll_max_ms": 1, "node_timeout": 1,
         "restart_guard": "automatik", "zebra": 1)"));
-    CHECK(contains(message_at(issues, "/tll_max_ms"), "did you mean \"ttl_max_ms\"?"));
-    CHECK(contains(message_at(issues, "/node_timeout"), "did you mean \"node_timeout_ms\"?"));
-    CHECK(contains(message_at(issues, "/restart_guard"), "did you mean \"automatic\"?"));
-    CHECK(contains(message_at(issues, "/zebra"), "known are "));
+    CHECK(has_text(message_at(issues, "/tll_max_ms"), "did you mean \"ttl_max_ms\"?"));
+    CHECK(has_text(message_at(issues, "/node_timeout"), "did you mean \"node_timeout_ms\"?"));
+    CHECK(has_text(message_at(issues, "/restart_guard"), "did you mean \"automatic\"?"));
+    CHECK(has_text(message_at(issues, "/zebra"), "known are "));
 }
 
 TEST_CASE("an even number of nodes, or a single one, is a warning") {
@@ -321,7 +319,7 @@ TEST_CASE("an even number of nodes, or a single one, is a warning") {
     const auto read = parse_options(R"({"nodes": ["redis://a", "redis://b"], "zebra": 1})");
     REQUIRE_FALSE(read.has_value());
     CHECK(read.error().issues().size() == 2);
-    CHECK_FALSE(contains(read.error().message(), "2 nodes"));
+    CHECK_FALSE(has_text(read.error().message(), "2 nodes"));
 }
 
 TEST_CASE("comments and a byte order mark are no part of the text") {
@@ -332,20 +330,20 @@ TEST_CASE("comments and a byte order mark are no part of the text") {
 TEST_CASE("a syntax error names line and column, and quotes nothing") {
     auto issues = refused("{\n  \"nodes\": [\n    redis\n");
     REQUIRE(issues.size() == 1);
-    CHECK(contains(issues[0].message, "line 3, column 5"));
+    CHECK(has_text(issues[0].message, "line 3, column 5"));
     issues = refused("{\"password\": \"hunter2\x01\"}");
     REQUIRE(issues.size() == 1);
-    CHECK_FALSE(contains(issues[0].message, "hunter2"));
+    CHECK_FALSE(has_text(issues[0].message, "hunter2"));
     issues = refused("{\"x\": 1e999}");
     REQUIRE(issues.size() == 1);
-    CHECK(contains(issues[0].message, "too large"));
+    CHECK(has_text(issues[0].message, "too large"));
     for (const char* text : {"", " ", "null", "nul", "\"", "{\"a\"", "\xff", "[1,", "/*"}) {
         CHECK_FALSE(accepts(text));
     }
 }
 
 TEST_CASE("what exceeds the bounds is refused before it costs") {
-    CHECK(contains(message_at(refused(std::string(1024 * 1024 + 1, ' ')), ""), "1 MiB"));
+    CHECK(has_text(message_at(refused(std::string(1024 * 1024 + 1, ' ')), ""), "1 MiB"));
     CHECK_FALSE(accepts(std::string(1024 * 1024, '[')));
     std::string deep;
     for (int i = 0; i < 100'000; ++i) deep += "{\"a\":";
@@ -366,7 +364,7 @@ TEST_CASE("a second value of a key is reported inside lists and objects too") {
         "tls": {"verify": {"x": 1}, "verify": 2}}, "redis://c"]})");
     CHECK(error_places(issues) ==
           std::set<std::string>{"/nodes/1/tls", "/nodes/1/tls/verify"});
-    CHECK(contains(message_at(issues, "/nodes/1/tls"), "twice"));
+    CHECK(has_text(message_at(issues, "/nodes/1/tls"), "twice"));
 }
 
 TEST_CASE("passwords come from the environment and from files") {
@@ -400,8 +398,8 @@ TEST_CASE("passwords come from the environment and from files") {
           std::set<std::string>{"/nodes/0/password_env", "/nodes/1/password_file",
                                 "/nodes/2/password_file", "/nodes/3/password_file",
                                 "/nodes/4/password_file"});
-    CHECK(contains(message_at(issues, "/nodes/0/password_env"), "REDLOCK_TEST_EMPTY"));
-    CHECK(contains(message_at(issues, "/nodes/2/password_file"), "absent"));
+    CHECK(has_text(message_at(issues, "/nodes/0/password_env"), "REDLOCK_TEST_EMPTY"));
+    CHECK(has_text(message_at(issues, "/nodes/2/password_file"), "absent"));
 }
 
 TEST_CASE("a command that gives the password is named by its path, or looked for in PATH") {
@@ -429,10 +427,10 @@ TEST_CASE("a command that gives the password is named by its path, or looked for
                                 "/nodes/2/password_command", "/nodes/3/password_command",
                                 "/nodes/4/password_command"});
     CHECK(issues.size() == 5);
-    CHECK(contains(message_at(issues, "/nodes/1/password_command"), "[\"PROGRAM\", "));
-    CHECK(contains(message_at(issues, "/nodes/4/password_command"),
+    CHECK(has_text(message_at(issues, "/nodes/1/password_command"), "[\"PROGRAM\", "));
+    CHECK(has_text(message_at(issues, "/nodes/4/password_command"),
                    "and password exclude each other"));
-    for (const auto& i : issues) CHECK_FALSE(contains(i.message, "hunter2"));
+    for (const auto& i : issues) CHECK_FALSE(has_text(i.message, "hunter2"));
 }
 
 TEST_CASE("a file stays the same where the working directory changes, and a pipe is read once") {
@@ -476,7 +474,7 @@ TEST_CASE("a byte order mark is no part of a password") {
          {std::pair("utf16", "UTF-16: save it in UTF-8"), std::pair("mark", "is empty")}) {
         const auto bad = load_options(config_with(file));
         REQUIRE_FALSE(bad.has_value());
-        CHECK(contains(message_at(bad.error().issues(), "/nodes/0/password_file"), why));
+        CHECK(has_text(message_at(bad.error().issues(), "/nodes/0/password_file"), why));
     }
 }
 
@@ -494,7 +492,7 @@ TEST_CASE("the files of TLS stand beside the configuration, and can be read") {
     std::filesystem::remove(folder.path / "cert");
     const auto bad = load_options(config);
     REQUIRE_FALSE(bad.has_value());
-    CHECK(contains(message_at(bad.error().issues(), "/nodes/0/tls/cert_file"),
+    CHECK(has_text(message_at(bad.error().issues(), "/nodes/0/tls/cert_file"),
                    (folder.path / "./cert").string() + ", which can't be read: No such file"));
 }
 
@@ -516,14 +514,14 @@ TEST_CASE("a refusal says every reason, with the name of the file") {
         CHECK(thrown([&] { client(context.get_executor(), file); }) == message);
         return message.substr(file.string().size() + 2);
     };
-    CHECK(contains(why(three_nodes_and(R"(, "ttl_max": 1)")), "/ttl_max: "));
-    CHECK(contains(why(three_nodes_and(R"(, "ttl_max": 1)")), "did you mean \"ttl_max_ms\"?"));
+    CHECK(has_text(why(three_nodes_and(R"(, "ttl_max": 1)")), "/ttl_max: "));
+    CHECK(has_text(why(three_nodes_and(R"(, "ttl_max": 1)")), "did you mean \"ttl_max_ms\"?"));
     const std::string comma = why("{\n  \"nodes\": [\"a\"\n    \"b\"]}");
     CHECK(comma.starts_with("is no JSON at line 3, column 7: "));
     const std::string three = why(R"({"nodes": ["a:99999", {"hots": "b"}, "c"], "fencing": 1})");
-    CHECK(contains(three, "/nodes/0: has a port that is not 1 to 65535"));
-    CHECK(contains(three, "; /nodes/1/hots: "));
-    CHECK(contains(three, "; /fencing: must be true or false"));
+    CHECK(has_text(three, "/nodes/0: has a port that is not 1 to 65535"));
+    CHECK(has_text(three, "; /nodes/1/hots: "));
+    CHECK(has_text(three, "; /fencing: must be true or false"));
 }
 
 TEST_CASE("a client reads its configuration from a file") {
@@ -548,8 +546,8 @@ TEST_CASE("a file that can't be read is the system's error") {
 TEST_CASE("a URI in place of the file's name is said without its password") {
     const auto read = load_options("redis://u:hunter2@h:7001");
     REQUIRE_FALSE(read.has_value());
-    CHECK(contains(read.error().message(), "redis://***: is a URI"));
-    CHECK_FALSE(contains(read.error().message() + read.error().source(), "hunter2"));
+    CHECK(has_text(read.error().message(), "redis://***: is a URI"));
+    CHECK_FALSE(has_text(read.error().message() + read.error().source(), "hunter2"));
 }
 
 TEST_CASE("no issue contains a password") {
@@ -562,8 +560,8 @@ TEST_CASE("no issue contains a password") {
     CHECK(issues.size() >= 16);
     for (const auto& issue : issues) {
         INFO(issue.where << ": " << issue.message);
-        CHECK_FALSE(contains(issue.message, "hunter2"));
-        CHECK_FALSE(contains(issue.where, "hunter2"));
+        CHECK_FALSE(has_text(issue.message, "hunter2"));
+        CHECK_FALSE(has_text(issue.where, "hunter2"));
     }
 }
 
@@ -604,6 +602,7 @@ TEST_CASE("mutated configurations never crash, and a refusal always says where")
 namespace environment_test {
 
 using namespace redlock;
+using redlock::testing::has_text;
 
 namespace {
 
@@ -649,10 +648,6 @@ private:
     std::filesystem::path root_;
     std::map<std::string, std::string> before_;
 };
-
-bool says(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 
@@ -755,14 +750,14 @@ TEST_CASE("each bad node of the variable is named by its number, and by no point
 TEST_CASE("where nothing is found the message names every place") {
     surroundings here;
     const std::string why = here.found();
-    CHECK(says(why, "refused: no nodes are known"));
+    CHECK(has_text(why, "refused: no nodes are known"));
     for (const std::string& place : {std::string("REDLOCK_CONFIG"), std::string("REDLOCK_NODES"),
                                      here / "home/.config/redlock/config.json",
                                      here / "etc/c.json"}) {
-        CHECK(says(why, place));
+        CHECK(has_text(why, place));
     }
     ::unsetenv("HOME");
-    CHECK(says(here.found(), "$HOME/.config/redlock/config.json"));
+    CHECK(has_text(here.found(), "$HOME/.config/redlock/config.json"));
     CHECK(here.find().error().code() == errc::config_invalid);
 }
 
@@ -779,7 +774,7 @@ TEST_CASE("a place that is there and can't be read is named, and not passed over
     std::filesystem::remove(home);
     std::filesystem::remove(here / "etc/c.json");
     std::filesystem::create_symlink("c.json", here / "etc/c.json");
-    CHECK(says(here.found(), "/etc/c.json: can't be read: Too many levels of symbolic links"));
+    CHECK(has_text(here.found(), "/etc/c.json: can't be read: Too many levels of symbolic links"));
 }
 
 TEST_CASE("a file that this user may not read is named; another user's home is passed over") {
