@@ -34,7 +34,7 @@ constexpr acquire_options quiet{.ttl = 60s, .renew = false};
 }  // namespace
 
 TEST_CASE("more acquires than nodes answer in node_timeout are all granted without a timeout") {
-    connected_world w(GENERATE(true, false) ? fakes::options_for(3) : fakes::fenced_options_for(3));
+    connected_world w(fakes::either_options_for(3));
     w.run_for(10s);  // fenced nodes are new: a bootstrap
     w.service = 100us;
     const auto all = acquire_many(w, 1'000, quiet);
@@ -131,7 +131,7 @@ TEST_CASE("what a silent minority leaves undecided hinders nobody else") {
 }
 
 TEST_CASE("whatever becomes of those inside, the window has room again") {
-    connected_world w(GENERATE(true, false) ? fakes::options_for(3) : fakes::fenced_options_for(3));
+    connected_world w(fakes::either_options_for(3));
     w.run_for(10s);
     w.take_elsewhere("taken", 3);
     for (int i = 0; i < 100; ++i) {
@@ -211,7 +211,7 @@ TEST_CASE("renewals pass the acquires that are held up") {
 }
 
 TEST_CASE("thousands of leases are renewed bit by bit, and none is lost") {
-    connected_world w(GENERATE(true, false) ? fakes::options_for(3) : fakes::fenced_options_for(3));
+    connected_world w(fakes::either_options_for(3));
     w.run_for(10s);
     constexpr std::size_t leases = 4'000;
     const auto all = acquire_many(w, leases, {.ttl = 10s});

@@ -8,6 +8,7 @@
 #include "wire/resp/command.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,8 +20,16 @@ using fakes::ending_ptr;
 using fakes::mode;
 using fakes::world;
 
+namespace {
+
+std::uint64_t fence_left_on(const world& w, std::size_t node) {
+    return std::stoull(w.nodes[node].all_keys(w.now).at(wire::fence_key("", "r")).value);
+}
+
+}  // namespace
+
 TEST_CASE("an extension moves the end, counted from when it was sent") {
-    connected_world w;
+    connected_world w(fakes::either_options_for(3));
     const auto e = w.granted("r", {.ttl = 1s, .renew = false});
     w.run_for(500ms);
     const auto sent = w.now;
@@ -29,13 +38,14 @@ TEST_CASE("an extension moves the end, counted from when it was sent") {
     w.run_until_over(*x);
     CHECK(x->outcome() == error_code());
     CHECK(e->held.valid_until() == sent + 10s - 102ms);
+    for (const auto& n : w.nodes) CHECK(n.keys(w.now).at("r").expires <= sent + 10s + 22ms);
     w.run_for(5s);
     CHECK(state_of(e->held)->is_live());
     CHECK(w.ours("r") == 3);
 }
 
 TEST_CASE("renewal keeps the new ttl") {
-    connected_world w;
+    connected_world w(fakes::either_options_for(3));
     const auto e = w.granted("r", {.ttl = 1s});
     w.extend(e->held, 30s);
     w.run_for(7s);  // a third of it, and up to a twelfth early
@@ -45,7 +55,7 @@ TEST_CASE("renewal keeps the new ttl") {
 }
 
 TEST_CASE("a shorter ttl never moves the end back") {
-    connected_world w;
+    connected_world w(fakes::either_options_for(3));
     const auto e = w.granted("r", {.ttl = 10s, .renew = false});
     const auto until = e->held.valid_until();
     const auto x = w.extend(e->held, 1s);
@@ -56,8 +66,60 @@ TEST_CASE("a shorter ttl never moves the end back") {
     CHECK(w.ours("r") == 3);
 }
 
+TEST_CASE("an extension passes no max_hold") {
+    connected_world w(fakes::either_options_for(3));
+    const auto e = w.granted("r", {.ttl = 10s, .renew = false, .max_hold = 12s});
+    const auto granted = w.now;
+    const auto x = w.extend(e->held, 30s);
+    w.run_until_over(*x);
+    CHECK(x->outcome() == error_code());
+    CHECK(e->held.valid_until() <= granted + 12s);
+}
+
+TEST_CASE("a minority that is gone costs an extension nothing") {
+    connected_world w(fakes::either_options_for(3));
+    const bool is_fenced = w.options.fencing;
+    const auto e = w.granted("r", {.ttl = 10s, .renew = false});
+    const auto fence = e->held.fence();
+    w.run_for(1ms);
+    const std::size_t node = GENERATE(0U, 1U, 2U);
+    const auto on_it = [&] { return w.nodes[node].keys(w.now); };
+    const std::string ours = on_it().at("r").value;
+    SECTION("dead") { w.set_mode(node, mode::refuses); }
+    SECTION("hung") { w.set_mode(node, mode::mute); }
+    SECTION("without the key") { w.nodes[node].remove("r"); }
+    SECTION("with somebody else's key") {
+        w.nodes[node].put("r", world::foreign, time_point::max());
+    }
+    const auto found = on_it();
+    const auto x = w.extend(e->held, 30s);
+    REQUIRE(w.run_until_over(*x));
+    CHECK(x->outcome() == error_code());
+    CHECK(e->held.valid_until() > w.now + 20s);
+    CHECK(e->held.fence() == fence);
+    w.run_for(20ms);
+    if (found.empty() && is_fenced) {
+        // A fence keeps others out meanwhile, so a key that is gone can be taken again.
+        CHECK(on_it().at("r").value == ours);
+        CHECK(on_it().at("r").expires > w.now + 20s);
+        CHECK(fence_left_on(w, node) > fence);
+    } else if (found.empty()) {
+        CHECK(on_it().empty());
+    } else {
+        CHECK(on_it().at("r").value == found.at("r").value);
+    }
+    w.set_mode(node, mode::up);
+    w.run_until_over(*w.release(std::move(e->held)));
+    w.run_for(2s);
+    CHECK(w.ours("r") == 0);
+    w.nodes[node].remove("r");
+    const auto next = w.granted("r");
+    REQUIRE(next->held);
+    CHECK((next->held.fence() > fence) == is_fenced);
+}
+
 TEST_CASE("where too few answer the old validity stands") {
-    connected_world w;
+    connected_world w(fakes::either_options_for(3));
     const auto e = w.granted("r", {.ttl = 5s, .renew = false});
     const auto until = e->held.valid_until();
     const mode fault = GENERATE(mode::mute, mode::refuses);
@@ -91,19 +153,33 @@ TEST_CASE("answers read after the holder saw its lease expired do not revive it"
 }
 
 TEST_CASE("a quorum that says 'not yours' ends the lease") {
-    connected_world w;
+    connected_world w(fakes::either_options_for(3));
     const auto e = w.granted("r", {.ttl = 5s, .renew = false});
+    const auto until = e->held.valid_until();
     const auto lost = w.lost(e->held);
-    w.take_elsewhere("r", 2);
+    w.run_for(1ms);
+    const bool is_taken = GENERATE(true, false);
+    if (is_taken) {
+        w.take_elsewhere("r", 2, 24h);
+    } else {
+        for (const std::size_t i : {0U, 1U}) w.nodes[i].remove("r");
+    }
     const auto x = w.extend(e->held, 10s);
     w.run_until_over(*x);
     CHECK(x->outcome() == errc::not_held);
     CHECK(lost->lost_for == loss::taken);
     CHECK_FALSE(e->held);
+    CHECK(e->held.valid_until() == until);
+    w.run_for(15s);
+    CHECK(w.ours("r") == 0);
+    for (std::size_t i = 0; is_taken && i < 2; ++i) {
+        CHECK(w.nodes[i].keys(w.now).at("r").value == world::elsewhere);
+        CHECK(w.nodes[i].keys(w.now).at("r").expires > w.now + 23h);
+    }
 }
 
 TEST_CASE("what has ended is not extended") {
-    connected_world w;
+    connected_world w(fakes::either_options_for(3));
     auto e = w.granted("r", {.ttl = 1s, .renew = false});
     SECTION("lost before") {
         w.run_for(2s);
@@ -148,6 +224,8 @@ TEST_CASE("an extension that makes no sense sends nothing") {
     }
     CHECK(w.extend(lease(), 1s)->outcome() == errc::invalid_argument);
     CHECK(w.extend(foreign->held, 1s)->outcome() == errc::invalid_argument);
+    e->held.detach();
+    CHECK(w.extend(e->held, 1s)->outcome() == errc::invalid_argument);
     w.run_for(5ms);
     CHECK(w.count_sent("EVALSHA") == 0);
 }
@@ -426,9 +504,12 @@ TEST_CASE("a deletion on one node costs no lease, unless another client was ther
     delete_on(d.w, 0, 1);
     SECTION("nobody was there") {
         if (GENERATE(true, false)) d.w.set_mode(1, mode::mute);
+        const auto fence = d.held->held.fence();
         d.run();
         CHECK(d.held->held);
+        CHECK(d.held->held.fence() == fence);
         CHECK(d.w.nodes[0].keys(d.w.now).contains("r"));
+        CHECK(fence_left_on(d.w, 0) > fence);
     }
     SECTION("a client tried in vain") {
         come_and_go(d.w, 0, 1);

@@ -13,18 +13,29 @@
 using namespace redlock;
 using namespace std::chrono_literals;
 using fakes::connected_world;
+using fakes::either_options_for;
 using fakes::mode;
 
 TEST_CASE("renewal keeps a lease alive, at a third of its ttl") {
-    connected_world w(5);
+    connected_world w(either_options_for(5));
     const auto e = w.granted("r", {.ttl = 3s});
+    const auto fence = e->held.fence();
     w.run_for(60s);
     REQUIRE(e->held);
+    CHECK(e->held.fence() == fence);
     CHECK(e->held.valid_until() > w.now);
     CHECK(w.ours("r") == 5);
     CHECK(w.engine->stats().renewals >= 59);
     CHECK(w.engine->stats().renewals <= 81);  // and up to a twelfth of it early
+    CHECK(w.count(event_kind::renewed) == w.engine->stats().renewals);
     CHECK(w.count(event_kind::lost) == 0);
+    CHECK(w.engine->stats().lost == 0);
+    w.release(std::move(e->held));
+    w.run_for(1ms);
+    const auto renewals = w.engine->stats().renewals;
+    w.run_for(3s);
+    CHECK(w.engine->stats().renewals == renewals);
+    CHECK(w.ours("r") == 0);
 }
 
 TEST_CASE("renewal goes on while a minority is gone, and over a broken connection") {
@@ -40,6 +51,20 @@ TEST_CASE("renewal goes on while a minority is gone, and over a broken connectio
     CHECK(e->held.valid_until() > w.now);
 }
 
+TEST_CASE("a hung minority does not keep a lease from being renewed") {
+    connected_world w(either_options_for(3));
+    const auto e = w.granted("r", {.ttl = 3s});
+    w.set_mode(1, mode::mute);
+    w.run_for(10s);
+    CHECK(e->held.valid_until() > w.now);
+    CHECK(w.engine->stats().renewals >= 9);
+    CHECK(w.engine->stats().renewal_failures == 0);
+    w.set_mode(1, mode::up);
+    w.release(std::move(e->held));
+    w.run_for(2s);
+    CHECK(w.ours("r") == 0);
+}
+
 TEST_CASE("renewal finds the scripts again where they were flushed") {
     connected_world w;
     const auto e = w.granted("r", {.ttl = 1s});
@@ -50,7 +75,7 @@ TEST_CASE("renewal finds the scripts again where they were flushed") {
 }
 
 TEST_CASE("a lease that nothing renews is lost before its end, as expired") {
-    connected_world w;
+    connected_world w(either_options_for(3));
     const auto e = w.granted("r", {.ttl = 1s, .renew = false});
     const auto granted_at = w.now;
     const auto lost = w.lost(e->held);
@@ -61,10 +86,15 @@ TEST_CASE("a lease that nothing renews is lost before its end, as expired") {
           std::chrono::duration_cast<std::chrono::microseconds>(w.now - granted_at));
     CHECK(lost->lost_for == loss::expired);
     CHECK(w.now < until);
+    CHECK(w.now >= until - 100ms);
     CHECK_FALSE(e->held);
+    CHECK(w.engine->stats().lost == 1);
+    CHECK(w.count(event_kind::lost) == 1);
+    CHECK(w.engine->stats().renewals == 0);
     CHECK(w.ours("r") == 3);  // the holder may still be winding up
-    w.run_for(until - w.now + 1ms);
+    w.run_for(until - w.now + 10ms);
     CHECK(w.ours("r") == 0);
+    CHECK(w.release(std::move(e->held))->outcome() == errc::lost);
 }
 
 TEST_CASE("the loss is reported by the margin earlier") {
@@ -76,7 +106,7 @@ TEST_CASE("the loss is reported by the margin earlier") {
 }
 
 TEST_CASE("a lease whose renewals reach no quorum is lost as unreachable") {
-    connected_world w;
+    connected_world w(either_options_for(3));
     const auto e = w.granted("r", {.ttl = 1s});
     const auto lost = w.lost(e->held);
     const mode fault = GENERATE(mode::mute, mode::refuses);
@@ -86,15 +116,17 @@ TEST_CASE("a lease whose renewals reach no quorum is lost as unreachable") {
     REQUIRE(w.run_until_over(*lost));
     CHECK(lost->lost_for == loss::unreachable);
     CHECK(w.now < until);
+    CHECK_FALSE(e->held);
     CHECK(w.count(event_kind::renewal_failed) >= 2);
-    w.run_for(until - w.now + 1ms);
+    CHECK(w.engine->stats().renewal_failures >= 2);
+    w.run_for(until - w.now + 10ms);
     CHECK(w.nodes[2].keys(w.now).empty());
     CHECK(w.engine->stats().lost == 1);
     CHECK(w.engine->stats().leases == 0);
 }
 
 TEST_CASE("a loss because the nodes refused the renewal tells their words") {
-    connected_world w(fenced_options_for(3));
+    connected_world w(fakes::fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 3s});
     const auto lost = w.lost(e->held);
     for (const std::size_t i : {0U, 1U}) {
@@ -118,11 +150,12 @@ TEST_CASE("a loss because the nodes refused the renewal tells their words") {
 }
 
 TEST_CASE("a renewal that fails is tried again until it succeeds") {
-    connected_world w;
+    connected_world w(either_options_for(3));
     const auto e = w.granted("r", {.ttl = 3s});
     w.set_mode(0, mode::refuses);
     w.set_mode(1, mode::refuses);
     w.run_for(1500ms);
+    CHECK(w.count(event_kind::renewal_failed) > 0);
     w.set_mode(0, mode::up);
     w.run_for(5s);
     CHECK(state_of(e->held)->is_live());
@@ -130,7 +163,7 @@ TEST_CASE("a renewal that fails is tried again until it succeeds") {
 }
 
 TEST_CASE("a lease whose keys are gone or taken by others is lost as taken") {
-    connected_world w;
+    connected_world w(either_options_for(3));
     const auto e = w.granted("r", {.ttl = 3s});
     const auto lost = w.lost(e->held);
     const bool taken = GENERATE(false, true);
@@ -138,8 +171,7 @@ TEST_CASE("a lease whose keys are gone or taken by others is lost as taken") {
     if (taken) {
         w.take_elsewhere("r", 2);
     } else {
-        w.nodes[0].lose_everything();
-        w.nodes[1].lose_everything();
+        for (const std::size_t i : {0U, 1U}) w.nodes[i].remove("r");
     }
     const auto before = w.now;
     REQUIRE(w.run_until_over(*lost));
@@ -147,18 +179,31 @@ TEST_CASE("a lease whose keys are gone or taken by others is lost as taken") {
     CHECK(w.now - before < 1100ms);
     const auto until = e->held.valid_until();
     if (!stays) e->held = lease();
-    w.run_for(stays ? until - w.now + 1ms : 1ms);
+    w.run_for(stays ? until - w.now + 10ms : 1ms);
     CHECK(w.ours("r") == 0);
     CHECK(w.engine->stats().leases == 0);
 }
 
-TEST_CASE("a lease is not held for longer than max_hold") {
+TEST_CASE("a lease whose plain nodes lost everything is lost as taken") {
     connected_world w;
+    const auto e = w.granted("r", {.ttl = 3s});
+    const auto lost = w.lost(e->held);
+    for (const std::size_t i : {0U, 1U}) w.nodes[i].lose_everything();
+    REQUIRE(w.run_until_over(*lost));
+    CHECK(lost->lost_for == loss::taken);
+}
+
+TEST_CASE("a lease is not held for longer than max_hold") {
+    connected_world w(either_options_for(3));
     const auto e = w.granted("r", {.ttl = 1s, .max_hold = 5s});
     const auto lost = w.lost(e->held);
     const auto before = w.now;
-    REQUIRE(w.run_until_over(*lost));
+    while (!lost->is_over()) {
+        REQUIRE(w.turn(before + 60s));
+        CHECK(e->held.valid_until() <= before + 5s);
+    }
     CHECK(lost->lost_for == loss::max_hold);
+    CHECK(w.engine->stats().renewals >= 4);
     CHECK(w.now - before < 5s);
     CHECK(w.now - before > 4900ms);
 }
@@ -199,7 +244,7 @@ TEST_CASE("a lease that is dropped is given back") {
 }
 
 TEST_CASE("a lease that is detached runs out by itself") {
-    connected_world w;
+    connected_world w(either_options_for(3));
     auto e = w.granted("r", {.ttl = 1s});
     w.run_for(1ms);
     const auto lost = w.lost(e->held);
@@ -210,7 +255,8 @@ TEST_CASE("a lease that is detached runs out by itself") {
     CHECK(w.ours("r") == 3);
     w.run_for(100ms);
     CHECK(w.ours("r") == 0);
-    CHECK(w.count_sent("EVALSHA") == 0);
+    CHECK(w.engine->stats().renewals + w.engine->stats().released == 0);
+    CHECK(w.engine->stats().leases == 0);
 }
 
 TEST_CASE("loss and drop may come at one instant") {

@@ -41,6 +41,14 @@ TEST_CASE("cancelling leaves nothing behind") {
     CHECK(state_of(e->held)->is_live());
 }
 
+TEST_CASE("a wait for the loss ends with the client") {
+    connected_world w;
+    const auto e = w.granted("r");
+    const auto lost = w.lost(e->held);
+    w.close();
+    CHECK(lost->outcome() == errc::client_closed);
+}
+
 TEST_CASE("a lease that is released is not lost") {
     connected_world w;
     auto e = w.granted("r");

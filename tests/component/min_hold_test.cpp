@@ -19,15 +19,9 @@ namespace {
 // A trip there and the whole milliseconds in which nodes count.
 constexpr auto slack = 3ms;
 
-client_options any_options() {
-    client_options o = options_for(3);
-    o.fencing = GENERATE(true, false);
-    return o;
-}
-
 /// A lease of "r" that is to be held for a least time, and what its nodes do with the key.
 struct keeper {
-    explicit keeper(const acquire_options& how, client_options o = any_options())
+    explicit keeper(const acquire_options& how, client_options o = either_options_for(3))
         : w(std::move(o)), min_hold(how.min_hold) {
         w.connected();
         e = w.granted("r", how);
@@ -119,7 +113,7 @@ TEST_CASE("a holder that dies or is let go keeps the keys for the longer of ttl 
 }
 
 TEST_CASE("min_hold counts from the grant, also where the votes for it came one after the other") {
-    connected_world w(any_options());
+    connected_world w(either_options_for(3));
     w.latency = {100us, w.options.node_timeout / 2 - 1ms, 10 * w.options.node_timeout};
     const auto e = w.granted("r", {.ttl = 900ms, .min_hold = 1s});
     REQUIRE(e->held);
@@ -172,7 +166,7 @@ TEST_CASE("an owed release keeps the key for what is left then") {
 }
 
 TEST_CASE("nothing is kept of an attempt that was granted nothing") {
-    connected_world w(any_options());
+    connected_world w(either_options_for(3));
     SECTION("refused") {
         w.take_elsewhere("r", 2);
         CHECK(w.granted("r", {.min_hold = 10s})->outcome() == errc::contended);

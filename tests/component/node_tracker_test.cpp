@@ -417,14 +417,39 @@ TEST_CASE("renewals that are due together travel together") {
 TEST_CASE("init with a node missing succeeds, and the nodes that it reached vote") {
     world w(guarded());
     w.modes[2] = mode::refuses;
+    const auto began = w.now;
     w.connected();
-    CHECK(w.granted("r")->outcome() == errc::no_quorum);
+    const auto refused = w.granted("r");
+    CHECK(refused->outcome() == errc::no_quorum);
+    CHECK(format(vote_of(*refused, 0)).find("in quarantine, ") != std::string::npos);
+    SECTION("without it they are waited for") {
+        CHECK(w.granted("r", {.wait = 10s})->outcome() == error_code{});
+        CHECK(w.now - began >= 2s);
+        return;
+    }
+    SECTION("of fewer than a quorum it fails") {
+        w.set_mode(1, mode::refuses);
+        const auto alone = w.declare();
+        REQUIRE(w.run_until_over(*alone));
+        CHECK(alone->outcome() == errc::no_quorum);
+        CHECK(alone->answers[0].answer == vote::granted);
+        return;
+    }
     const auto half = w.declare();
     REQUIRE(w.run_until_over(*half));
     CHECK(half->outcome() == error_code{});
+    CHECK(half->answers[0].answer == vote::granted);
+    CHECK(half->answers[2].answer != vote::granted);
     w.run_for(50ms);
     // Two of three are enough for a quorum: they vote at once.
     CHECK(w.granted("r")->outcome() == error_code{});
+    w.set_mode(2, mode::up);
+    w.run_for(1s);
+    const auto whole = w.declare();
+    REQUIRE(w.run_until_over(*whole));
+    CHECK(whole->outcome() == error_code{});
+    for (const auto& v : whole->answers) CHECK(v.answer == vote::granted);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(record_on(w, i)[fakes::word::since] == "0");
 }
 
 TEST_CASE("clients that are connected learn of a longer quarantine before anything counts") {

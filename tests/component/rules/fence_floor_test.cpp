@@ -89,6 +89,37 @@ TEST_CASE("a fence is above the last one though the clocks of all nodes went bac
     }
 }
 
+TEST_CASE("fences rise through crashes, restarts and flushes of one node after the other") {
+    connected_world w(guarded(2s));
+    const bool is_durable = GENERATE(true, false);
+    for (auto& n : w.nodes) n.set_durable(is_durable);
+    std::uint64_t last = 0;
+    const auto check_next = [&] {
+        const auto next = fence_of_a_moment(w);
+        CHECK(next > last);
+        last = next;
+    };
+    for (std::size_t i = 0; i < 3; ++i) {
+        check_next();
+        const auto runs_out = w.granted("r", {.ttl = 300ms, .renew = false});
+        CHECK(runs_out->held.fence() > last);
+        last = runs_out->held.fence();
+        runs_out->held.detach();
+        w.set_mode(i, mode::refuses);
+        check_next();
+        w.nodes[i].crash(is_durable ? redis_model::data::kept : redis_model::data::saved);
+        w.set_mode(i, mode::up);
+        check_next();
+        w.run_for(2200ms);  // its quarantine: the next one must not forget meanwhile
+        w.nodes[i].flush();
+        check_next();
+        w.run_for(2200ms);
+        w.crash(i, redis_model::data::lost);
+        check_next();
+        w.run_for(2200ms);
+    }
+}
+
 TEST_CASE("a client that lives for milliseconds writes node time, also where a node hangs") {
     connected_world first(guarded());
     first.set_mode(2, GENERATE(mode::up, mode::mute));

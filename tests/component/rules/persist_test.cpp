@@ -1,93 +1,97 @@
 // Tests that a holder's renewal gives its own key back the expiry that somebody took away; knows no
 // socket.
 // SPDX-License-Identifier: MIT
-#include "component/support/memory_cluster.hpp"
+#include "component/support/world.hpp"
 #include "support/catch.hpp"
 
-#include <redlock/error.hpp>
-
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 using namespace redlock;
-using namespace redlock::testing;
+using namespace redlock::fakes;
 using namespace std::chrono_literals;
 
 namespace {
 
-void persist(memory_cluster& nodes, const std::string& key) {
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-        REQUIRE(nodes.ask(i).command({"PERSIST", key}).number == 1);
-        REQUIRE(nodes.ask(i).pttl(key) == -1ms);
+/// What each node says to an operator.
+std::vector<std::int64_t> said(world& w, const command& words) {
+    std::vector<std::int64_t> all;
+    for (auto& node : w.nodes) {
+        client_state operators;
+        all.push_back(node.execute(operators, words, w.now).number);
     }
+    return all;
 }
 
-bool all_expire_within(memory_cluster& nodes, const std::string& key,
-                       std::chrono::milliseconds ttl) {
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-        const auto left = nodes.ask(i).pttl(key);
-        if (left <= 0ms || left > ttl) return false;
-    }
-    return true;
+void persist(world& w, const std::string& key) {
+    REQUIRE(said(w, {"PERSIST", key}) == std::vector<std::int64_t>{1, 1, 1});
+    REQUIRE(said(w, {"PTTL", key}) == std::vector<std::int64_t>{-1, -1, -1});
+}
+
+/// Whether a key runs out on every node, in that time at the latest.
+bool all_expire_within(world& w, const std::string& key, std::chrono::milliseconds ttl) {
+    const auto left = said(w, {"PTTL", key});
+    return std::all_of(left.begin(), left.end(),
+                       [&](std::int64_t ms) { return ms > 0 && ms <= ttl.count(); });
 }
 
 }  // namespace
 
 TEST_CASE("a renewal gives its own key its expiry back, whatever the kind of lock") {
-    const bool fencing = GENERATE(true, false);
-    memory_cluster nodes(3);
-    memory_driver d(nodes.options(fencing));
+    connected_world w(either_options_for(3));
     acquire_options how{.ttl = 9s};
-    std::vector<std::string> keys{"r"};
+    std::string key = "r";
     SECTION("exclusive") {}
-    if (fencing) {
+    if (w.options.fencing) {
         SECTION("shared") { how.mode = lock_mode::shared; }
         SECTION("a slot") {
             how.slots = 1;
-            keys = {"r#0"};
+            key = "r#0";
         }
     }
-    const auto got = d.acquire("r", how);
-    REQUIRE(got.error() == error_code{});
-    for (const auto& key : keys) persist(nodes, key);
-    d.pass(4s);
-    for (const auto& key : keys) CHECK(all_expire_within(nodes, key, 9s));
-    CHECK(got.value());
+    const auto e = w.granted("r", how);
+    REQUIRE(e->outcome() == error_code{});
+    w.run_for(1ms);
+    persist(w, key);
+    w.run_for(4s);
+    CHECK(all_expire_within(w, key, 9s));
+    CHECK(e->held.valid_until() > w.now);
 }
 
 TEST_CASE("of several keys each gets its expiry back") {
-    memory_cluster nodes(3);
-    memory_driver d(nodes.options(GENERATE(true, false)));
-    memory_driver::granted got;
-    d.client().async_acquire_all({"a", "b"}, {.ttl = 9s}, got.handler());
-    got = d.finish(got);
-    REQUIRE(got.error() == error_code{});
-    persist(nodes, "b");
-    d.pass(4s);
-    CHECK(all_expire_within(nodes, "a", 9s));
-    CHECK(all_expire_within(nodes, "b", 9s));
+    connected_world w(either_options_for(3));
+    const auto e = w.acquire_all({"a", "b"}, {.ttl = 9s});
+    REQUIRE(w.run_until_over(*e));
+    REQUIRE(e->outcome() == error_code{});
+    w.run_for(1ms);
+    persist(w, "b");
+    w.run_for(4s);
+    CHECK(all_expire_within(w, "a", 9s));
+    CHECK(all_expire_within(w, "b", 9s));
 }
 
 TEST_CASE("a key that readers share lives as long as the last of them, and no longer") {
-    memory_cluster nodes(3);
-    memory_driver d(nodes.options());
-    const auto longest = d.acquire("r", {.ttl = 50s, .renew = false, .mode = lock_mode::shared});
-    const auto renewed = d.acquire("r", {.ttl = 9s, .mode = lock_mode::shared});
-    REQUIRE(longest.value());
-    REQUIRE(renewed.value());
-    persist(nodes, "r");
-    d.pass(4s);
-    CHECK(all_expire_within(nodes, "r", 50s));
-    for (std::size_t i = 0; i < 3; ++i) CHECK(nodes.ask(i).pttl("r") > 40s);
-    CHECK(longest.value());
+    connected_world w(fenced_options_for(3));
+    const auto longest = w.granted("r", {.ttl = 50s, .renew = false, .mode = lock_mode::shared});
+    const auto renewed = w.granted("r", {.ttl = 9s, .mode = lock_mode::shared});
+    REQUIRE(longest->held);
+    REQUIRE(renewed->held);
+    w.run_for(1ms);
+    persist(w, "r");
+    w.run_for(4s);
+    CHECK(all_expire_within(w, "r", 50s));
+    for (const std::int64_t ms : said(w, {"PTTL", "r"})) CHECK(ms > 40'000);
+    CHECK(longest->held.valid_until() > w.now);
 }
 
 TEST_CASE("somebody else's key without expiry keeps that") {
-    memory_cluster nodes(3);
-    memory_driver d(nodes.options());
-    d.inspect("nothing");
-    for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "theirs");
-    CHECK(d.acquire("r").error() == errc::contended);
-    for (std::size_t i = 0; i < 3; ++i) CHECK(nodes.ask(i).pttl("r") == -1ms);
+    connected_world w(fenced_options_for(3));
+    w.take_elsewhere("r", 3);
+    persist(w, "r");
+    CHECK(w.granted("r")->outcome() == errc::contended);
+    w.run_for(4s);
+    CHECK(said(w, {"PTTL", "r"}) == std::vector<std::int64_t>{-1, -1, -1});
 }

@@ -12,6 +12,7 @@
 #include "client/release.hpp"
 #include "client/watch.hpp"
 #include "component/support/fake_node.hpp"
+#include "support/catch.hpp"
 
 #include <redlock/clock.hpp>
 #include <redlock/detail/access.hpp>
@@ -220,6 +221,10 @@ inline client_options fenced_options_for(std::size_t nodes, std::chrono::millise
     client_options o = fenced_options_for(nodes);
     o.ttl_max = ttl_max;
     return o;
+}
+/// A test that has these runs with fences and without.
+inline client_options either_options_for(std::size_t nodes) {
+    return GENERATE(true, false) ? fenced_options_for(nodes) : options_for(nodes);
 }
 
 class world : private detail::engine_host {
