@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "component/support/program.hpp"
 #include "support/catch.hpp"
-#include "support/driver.hpp"
+#include "support/outcome.hpp"
 
 #include <redlock/async_election.hpp>
 

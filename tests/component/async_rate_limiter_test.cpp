@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: MIT
 #include "component/support/program.hpp"
 #include "support/catch.hpp"
-#include "support/driver.hpp"
+#include "support/outcome.hpp"
+#include "support/thrown_by.hpp"
 #include "support/windows.hpp"
 
 #include <redlock/async_rate_limiter.hpp>
@@ -29,6 +30,7 @@ using redlock::testing::masters;
 using redlock::testing::most_in_a_window;
 using redlock::testing::outcome;
 using redlock::testing::program;
+using redlock::testing::thrown_by;
 
 namespace {
 
@@ -406,12 +408,7 @@ TEST_CASE("what can't be an asynchronous limit is refused at once", "[limiter]")
     program a(nodes, io);
     const auto make = [&](std::uint16_t limit, std::chrono::milliseconds period,
                           std::string name = "r") {
-        try {
-            async_rate_limiter(a.client, std::move(name), limit, period);
-        } catch (const std::system_error& e) {
-            return e.code();
-        }
-        return std::error_code();
+        return thrown_by([&] { async_rate_limiter(a.client, std::move(name), limit, period); });
     };
     CHECK(make(1, 50s) == std::error_code());
     CHECK(make(0, 50s) == errc::invalid_argument);

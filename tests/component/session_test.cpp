@@ -9,6 +9,7 @@
 
 using namespace redlock;
 using namespace std::chrono_literals;
+using fakes::ready_rig;
 using fakes::rig;
 using lines = std::vector<std::string>;
 
@@ -26,8 +27,7 @@ TEST_CASE("it connects, greets and serves") {
 }
 
 TEST_CASE("commands leave in order and replies are matched in order") {
-    rig r;
-    r.ready();
+    ready_rig r;
     const auto a = r.submitted("A");
     const auto b = r.submitted("B");
     const auto c = r.submitted("C");
@@ -42,8 +42,7 @@ TEST_CASE("commands leave in order and replies are matched in order") {
 TEST_CASE("replies may come in pieces of any size") {
     const std::string all = "$5\r\nhello\r\n:7\r\n";
     for (std::size_t cut = 0; cut <= all.size(); ++cut) {
-        rig r;
-        r.ready();
+        ready_rig r;
         const auto a = r.submitted("A");
         const auto b = r.submitted("B");
         r.hear(all.substr(0, cut));
@@ -128,8 +127,7 @@ TEST_CASE("a handshake that does not end is given up after connect_timeout") {
 }
 
 TEST_CASE("a late reply is consumed and matched to nothing else") {
-    rig r;
-    r.ready();
+    ready_rig r;
     const auto a = r.submitted("A");
     r.now += 10ms;
     const auto b = r.submitted("B");
@@ -148,8 +146,7 @@ TEST_CASE("a late reply is consumed and matched to nothing else") {
 }
 
 TEST_CASE("a script that the node forgot is sent with its text, once") {
-    rig r;
-    r.ready();
+    ready_rig r;
     const auto a = r.submitted("A");
     const auto b = r.submitted("B");
     r.sent();
@@ -213,8 +210,7 @@ TEST_CASE("a release goes by the server's own command where this user may use it
 }
 
 TEST_CASE("what is not wanted any more, or calls no script, is not sent again") {
-    rig r;
-    r.ready();
+    ready_rig r;
     const auto a = r.submitted("A");
     r.sent();
     SECTION("it calls no script") {
@@ -237,8 +233,7 @@ TEST_CASE("what is not wanted any more, or calls no script, is not sent again") 
 }
 
 TEST_CASE("a release is sent again even when nobody waits for it any more") {
-    rig r;
-    r.ready();
+    ready_rig r;
     const auto release = r.make_release("R");
     r.submit(release);
     r.sent();
@@ -252,8 +247,7 @@ TEST_CASE("a release is sent again even when nobody waits for it any more") {
 }
 
 TEST_CASE("a release whose connection breaks goes first on the next one") {
-    rig r;
-    r.ready();
+    ready_rig r;
     const auto set = r.submitted("SET");
     const auto release = r.make_release("R");
     r.submit(release);
@@ -283,8 +277,7 @@ TEST_CASE("a release whose connection breaks goes first on the next one") {
 }
 
 TEST_CASE("a release that a node refuses for a while is sent again") {
-    rig r;
-    r.ready();
+    ready_rig r;
     const auto release = r.make_release("R");
     r.submit(release);
     r.sent();
@@ -320,8 +313,7 @@ TEST_CASE("a release that a node refuses for a while is sent again") {
 }
 
 TEST_CASE("a release whose script an operator ended is sent again") {
-    rig r;
-    r.ready();
+    ready_rig r;
     const auto release = r.make_release("R");
     r.submit(release);
     r.sent();
@@ -333,8 +325,7 @@ TEST_CASE("a release whose script an operator ended is sent again") {
 }
 
 TEST_CASE("releases of a command that ended in an error are sent again, one of them first") {
-    rig r({}, {}, true);
-    r.ready();
+    ready_rig r({}, {}, true);
     const auto a = r.make_request("A");
     const auto b = r.make_request("B");
     const auto c = r.make_request("C");
@@ -356,8 +347,7 @@ TEST_CASE("releases of a command that ended in an error are sent again, one of t
 }
 
 TEST_CASE("where many releases are refused for a while one asks for all") {
-    rig r;
-    r.ready();
+    ready_rig r;
     for (const auto* name : {"A", "B", "C"}) r.submit(r.make_release(name));
     r.sent();
     r.hear("-OOM no memory\r\n-OOM no memory\r\n-OOM no memory\r\n");
@@ -376,8 +366,7 @@ TEST_CASE("where many releases are refused for a while one asks for all") {
 }
 
 TEST_CASE("a release that a node refuses with a lasting error is not sent again") {
-    rig r;
-    r.ready();
+    ready_rig r;
     const auto release = r.make_release("R");
     r.submit(release);
     r.sent();
@@ -388,8 +377,7 @@ TEST_CASE("a release that a node refuses with a lasting error is not sent again"
 }
 
 TEST_CASE("a release is owed where there is no connection") {
-    rig r;
-    r.ready();
+    ready_rig r;
     r.now += 1s;
     r.session.on_down({}, r.now);                                // tried again at once,
     r.session.on_down({}, r.now);                                // and rests after that
@@ -409,8 +397,7 @@ TEST_CASE("a release is owed where there is no connection") {
 }
 
 TEST_CASE("of the releases that are owed none is dropped, however many there are") {
-    rig r;
-    r.ready();
+    ready_rig r;
     constexpr int leases = 70'000;
     std::vector<fakes::heard_ptr> releases;
     const bool were_sent = GENERATE(false, true);
@@ -440,8 +427,7 @@ TEST_CASE("of the releases that are owed none is dropped, however many there are
 }
 
 TEST_CASE("beyond the limit of owed releases no lease is begun, and other commands are sent") {
-    rig r({}, {.max_owed = 2});
-    r.ready();
+    ready_rig r({}, {.max_owed = 2});
     for (const auto* name : {"A", "B"}) r.submit(r.make_release(name));
     r.session.on_down({}, r.now);
     const auto acquire = r.make("SET");
@@ -460,8 +446,7 @@ TEST_CASE("beyond the limit of owed releases no lease is begun, and other comman
 }
 
 TEST_CASE("a reconnect drops the connection and greets the node again on a new one") {
-    rig r;
-    r.ready();
+    ready_rig r;
     const auto waits = r.submitted("X");
     r.session.reconnect({vote::unreachable, errc::in_quarantine, "it forgot"}, r.now);
     CHECK(waits->heard == lines{"unreachable"});
@@ -531,8 +516,7 @@ TEST_CASE("a connection on which nothing is answered is given up") {
 }
 
 TEST_CASE("a login that is worth nothing any more costs the connection, and the next one logs in") {
-    rig r;
-    r.ready();
+    ready_rig r;
     const auto a = r.submitted("A");
     const auto b = r.submitted("B");
     r.hear("-NOAUTH Authentication required.\r\n");
@@ -545,8 +529,7 @@ TEST_CASE("a login that is worth nothing any more costs the connection, and the 
 }
 
 TEST_CASE("bytes that are no reply cost the connection and nothing else") {
-    rig r;
-    r.ready();
+    ready_rig r;
     const auto a = r.submitted("A");
     const auto b = r.submitted("B");
     r.hear("+one\r\n!garbage\r\n");
@@ -562,8 +545,7 @@ TEST_CASE("bytes that are no reply cost the connection and nothing else") {
 }
 
 TEST_CASE("a reply to nothing costs the connection") {
-    rig r;
-    r.ready();
+    ready_rig r;
     SECTION("while no request is pending") { r.hear("+what?\r\n"); }
     SECTION("while the question has not left yet") {
         const auto a = r.submitted("A");
@@ -576,8 +558,7 @@ TEST_CASE("a reply to nothing costs the connection") {
 }
 
 TEST_CASE("a connection is given up once, whatever its bytes go on to say") {
-    rig r;
-    r.ready();
+    ready_rig r;
     SECTION("after a reply to nothing") { r.hear("+what?\r\n!garbage\r\n"); }
     SECTION("after a failed handshake") {
         r.session.on_down({}, r.now);
@@ -673,8 +654,7 @@ TEST_CASE("closing tells everybody, once") {
 }
 
 TEST_CASE("closing owes nothing: there is no next connection") {
-    rig r;
-    r.ready();
+    ready_rig r;
     r.submit(r.make_release("R"));
     r.session.close(r.now);
     CHECK(r.owed == 0);
@@ -721,8 +701,7 @@ TEST_CASE("closing tells how many releases were not answered, and why") {
 }
 
 TEST_CASE("when a node last answered counts whole answers") {
-    rig r;
-    r.ready();
+    ready_rig r;
     const auto greeted = r.now - 1s;
     CHECK(r.session.last_answer() == greeted);
     r.submitted("A");
@@ -735,8 +714,7 @@ TEST_CASE("when a node last answered counts whole answers") {
 }
 
 TEST_CASE("a call may submit more calls while it is notified") {
-    rig r;
-    r.ready();
+    ready_rig r;
     const auto a = r.make("A");
     std::vector<fakes::heard_ptr> more;
     // Enough to make the queues grow while they are walked.

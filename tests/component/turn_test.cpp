@@ -13,14 +13,15 @@
 using namespace redlock;
 using namespace std::chrono_literals;
 using fakes::heard_ptr;
+using fakes::ready_rig;
 using fakes::rig;
 using lines = std::vector<std::string>;
 
 namespace {
 
 /// For fenced locks, ready, its record and clock not known.
-struct fenced_rig final : rig {
-    fenced_rig() : rig({}, {}, true) {}
+struct fenced_rig final : ready_rig {
+    fenced_rig() : ready_rig({}, {}, true) {}
 };
 
 // Each command's requests by their keys, with what the command was: "EVALSHA a b", "GET".
@@ -54,10 +55,9 @@ std::vector<heard_ptr> many(rig& r, int count) {
 }  // namespace
 
 TEST_CASE("the requests of a turn are one command, and each has its own answer") {
-    rig plain;
+    ready_rig plain;
     fenced_rig fenced;
-    for (rig* const r : {&plain, static_cast<rig*>(&fenced)}) {
-        r->ready();
+    for (ready_rig* const r : {&plain, static_cast<ready_rig*>(&fenced)}) {
         const auto a = r->requested("a");
         const auto b = r->requested("b");
         const auto c = r->requested("c");
@@ -73,7 +73,6 @@ TEST_CASE("the requests of a turn are one command, and each has its own answer")
 
 TEST_CASE("a request that is alone is answered without a list") {
     fenced_rig r;
-    r.ready();
     const auto a = r.requested("a");
     CHECK(shown(r.sent()) == lines{"EVALSHA a"});
     r.hear(":1\r\n");
@@ -86,7 +85,6 @@ TEST_CASE("a request that is alone is answered without a list") {
 
 TEST_CASE("the next turn's requests are another command") {
     fenced_rig r;
-    r.ready();
     const auto a = r.requested("a");
     const auto b = r.requested("b");
     r.write();
@@ -102,7 +100,6 @@ TEST_CASE("the next turn's requests are another command") {
 
 TEST_CASE("a command among requests keeps its place") {
     fenced_rig r;
-    r.ready();
     const auto a = r.requested("a");
     const auto b = r.requested("b");
     const auto get = r.submitted("GET");
@@ -116,7 +113,6 @@ TEST_CASE("a command among requests keeps its place") {
 
 TEST_CASE("more requests than a server is to do at once are more commands") {
     fenced_rig r;
-    r.ready();
     const auto all = many(r, 130);
     const auto sent = r.sent();
     REQUIRE(sent.size() == 3);
@@ -135,7 +131,6 @@ TEST_CASE("more requests than a server is to do at once are more commands") {
 
 TEST_CASE("what becomes of a command becomes of its requests") {
     fenced_rig r;
-    r.ready();
     const auto all = many(r, 3);
     r.sent();
     SECTION("an error") {
@@ -181,7 +176,6 @@ TEST_CASE("what becomes of a command becomes of its requests") {
 
 TEST_CASE("a reply to many requests that is neither a list nor an error costs the connection") {
     fenced_rig r;
-    r.ready();
     const auto all = many(r, 2);
     r.sent();
     r.hear(GENERATE(":1\r\n", "+LATE\r\n", "$-1\r\n"));
@@ -191,7 +185,6 @@ TEST_CASE("a reply to many requests that is neither a list nor an error costs th
 
 TEST_CASE("closing a session ends the requests that were not written yet") {
     fenced_rig r;
-    r.ready();
     const auto all = many(r, 2);
     r.session.close(r.now);
     r.session.end_turn();
@@ -201,7 +194,6 @@ TEST_CASE("closing a session ends the requests that were not written yet") {
 
 TEST_CASE("a release that was not done is owed, also where its connection ends meanwhile") {
     fenced_rig r;
-    r.ready();
     const auto first = r.requested("first");
     const auto release = r.make_request("release");
     release->owed = true;
@@ -218,7 +210,6 @@ TEST_CASE("a release that was not done is owed, also where its connection ends m
 
 TEST_CASE("of a command whose script the node forgot only what is still wanted is sent again") {
     fenced_rig r;
-    r.ready();
     const auto a = r.requested("a");
     const auto b = r.requested("b");
     const auto c = r.requested("c");
@@ -247,7 +238,6 @@ TEST_CASE("of a command whose script the node forgot only what is still wanted i
 
 TEST_CASE("requests sent again after NOSCRIPT stand before requests submitted later") {
     fenced_rig r;
-    r.ready();
     const auto take = r.requested("take");
     const auto other = r.requested("other");
     r.sent();
@@ -260,7 +250,6 @@ TEST_CASE("requests sent again after NOSCRIPT stand before requests submitted la
 
 TEST_CASE("where a right is missing each request is sent alone, once") {
     fenced_rig r;
-    r.ready();
     const auto a = r.requested("a");
     const auto b = r.requested("b");
     r.sent();
@@ -274,7 +263,6 @@ TEST_CASE("where a right is missing each request is sent alone, once") {
 
 TEST_CASE("if one call ends the connection, the others of its command get their answers all the same") {
     fenced_rig r;
-    r.ready();
     const auto all = many(r, 3);
     r.sent();
     all[0]->then = [&] { r.session.reconnect({vote::refused, errc::in_quarantine, {}}, r.now); };
@@ -287,7 +275,6 @@ TEST_CASE("if one call ends the connection, the others of its command get their 
 
 TEST_CASE("a release that is refused among others is sent again, alone") {
     fenced_rig r;
-    r.ready();
     std::vector<heard_ptr> all;
     for (const char* name : {"a", "b", "c"}) {
         all.push_back(r.make_request(name));
@@ -306,7 +293,6 @@ TEST_CASE("a release that is refused among others is sent again, alone") {
 
 TEST_CASE("releases that are owed go together on the next connection, before anything else") {
     fenced_rig r;
-    r.ready();
     std::vector<heard_ptr> all;
     for (const char* name : {"a", "b"}) {
         all.push_back(r.make_request(name));
@@ -323,7 +309,7 @@ TEST_CASE("releases that are owed go together on the next connection, before any
 }
 
 TEST_CASE("a request that waits for the connection is written when it leaves") {
-    fenced_rig r;
+    rig r({}, {}, true);
     r.session.start(r.now);
     const auto first = r.requested("first");
     const auto unwanted = r.requested("unwanted");
@@ -338,8 +324,7 @@ TEST_CASE("a request that waits for the connection is written when it leaves") {
 }
 
 TEST_CASE("what waits in this turn counts for the bound on what waits for a node") {
-    rig r({}, {.max_bytes = 600}, true);
-    r.ready();
+    ready_rig r({}, {.max_bytes = 600}, true);
     int taken = 0;
     while (!r.submit(r.make_request("k"))) REQUIRE(++taken < 100);
     CHECK(taken > 2);
@@ -349,7 +334,6 @@ TEST_CASE("what waits in this turn counts for the bound on what waits for a node
 
 TEST_CASE("the epoch of the node's record stands in what takes a key") {
     fenced_rig r;
-    r.ready();
     r.options.guard = restart_guard::automatic;  // from here on: the record is set by hand
     r.session.set_record({.exists = true, .epoch = "E1"});
     r.requested("a");
@@ -378,7 +362,6 @@ TEST_CASE("the epoch of the node's record stands in what takes a key") {
 
 TEST_CASE("what holds for all fences is said once") {
     fenced_rig r;
-    r.ready();
     many(r, 2);
     const auto said = conditions(r.sent());
     CHECK(said.record_key == "redlock:node");
@@ -387,7 +370,7 @@ TEST_CASE("what holds for all fences is said once") {
 }
 
 TEST_CASE("a command that can take a key carries a time limit by the node's clock") {
-    fenced_rig r;
+    rig r({}, {}, true);
     using us = std::chrono::microseconds;
     r.options.node_timeout = GENERATE(50ms, 250ms, 2000ms);
     const auto good_for = std::max<duration>(1s, 4 * r.options.node_timeout);

@@ -2,6 +2,7 @@
 // clients, waits that end early, and all that is destroyed in the middle; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
+#include "../support/thrown_by.hpp"
 #include "../support/windows.hpp"
 #include "support/founded.hpp"
 #include "support/waiting.hpp"
@@ -189,11 +190,7 @@ TEST_CASE("a blocking wait for a limit is stopped by its token", "[limits]") {
     std::error_code ended;
     {
         std::jthread waiter([&] {
-            try {
-                (void)limiter.acquire_for(patience, stop.get_token());
-            } catch (const std::system_error& e) {
-                ended = e.code();
-            }
+            ended = thrown_by([&] { (void)limiter.acquire_for(patience, stop.get_token()); });
         });
         REQUIRE(eventually([&] { return limiter.try_acquire().why.votes.empty(); }));
         stop.request_stop();

@@ -1,6 +1,7 @@
 // One look at each lockable on real servers: what its parts do is tested on masters in memory.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
+#include "../support/thrown_by.hpp"
 #include "../support/windows.hpp"
 #include "support/founded.hpp"
 #include "support/waiting.hpp"
@@ -20,7 +21,6 @@
 #include <future>
 #include <mutex>
 #include <shared_mutex>
-#include <system_error>
 #include <vector>
 
 using namespace redlock::testing;
@@ -31,16 +31,6 @@ using redlock::rate_limiter;
 using std::chrono::milliseconds;
 
 namespace {
-
-template <class F>
-std::error_code code_of(F&& f) {
-    try {
-        f();
-    } catch (const std::system_error& e) {
-        return e.code();
-    }
-    return {};
-}
 
 template <class F>
 auto in_another_thread(F&& f) {
@@ -102,7 +92,7 @@ TEMPLATE_TEST_CASE("a mutex excludes another program, waits for it, and reports 
     CHECK(waiter.get() > fence);
     mine.lock();
     for (std::size_t i = 0; i < nodes.size(); ++i) nodes.ask(i).set("r", "another owner");
-    CHECK(code_of([&] { mine.unlock(); }) == errc::lost);
+    CHECK(thrown_by([&] { mine.unlock(); }) == errc::lost);
     unlock_by_hand(nodes, "r");
     CHECK(eventually([&] { return nodes.keys() == 0; }));
 }

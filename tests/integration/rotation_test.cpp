@@ -7,7 +7,7 @@
 #include "support/waiting.hpp"
 #include "tool_call.hpp"
 
-#include "../support/driver.hpp"
+#include "../support/outcome.hpp"
 
 #include <redlock/blocking_client.hpp>
 #include <redlock/config.hpp>

@@ -139,13 +139,8 @@ TEST_CASE_METHOD(two_clients, "a thread that holds it alone goes on as one that 
 TEST_CASE_METHOD(one_client, "what is not held, or may not be shared, is not shared",
                  "[shared_mutex]") {
     shared_mutex m(client, "r");
-    const auto code_of = [](shared_mutex& of) -> redlock::error_code {
-        try {
-            of.unlock_and_lock_shared();
-        } catch (const std::system_error& e) {
-            return static_cast<errc>(e.code().value());
-        }
-        return {};
+    const auto code_of = [](shared_mutex& of) {
+        return thrown_by([&] { of.unlock_and_lock_shared(); });
     };
     CHECK(code_of(m) == errc::not_held);
     m.lock();

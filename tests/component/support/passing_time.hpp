@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "support/thrown_by.hpp"
+
 #include <redlock/blocking_client.hpp>
 #include <redlock/testing.hpp>
 
@@ -9,7 +11,6 @@
 #include <future>
 #include <stop_token>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -73,17 +74,6 @@ inline bool lose(masters& nodes, const std::string& resource, const std::stop_to
     const bool is_known = pass_until(nodes, [&] { return lost.stop_requested(); });
     nodes.vacate(resource);
     return is_known;
-}
-
-/// The code of the exception that ends `f`; none if it returns.
-template <class F>
-std::error_code thrown_by(F&& f) {
-    try {
-        f();
-    } catch (const std::system_error& e) {
-        return e.code();
-    }
-    return {};
 }
 
 /// In a thread of its own.

@@ -219,4 +219,13 @@ private:
     std::string written_;
 };
 
+/// One that is `ready()` from the beginning, as most tests want it.
+struct ready_rig : rig {
+    explicit ready_rig(node_options node = {}, detail::session_limits limits = {},
+                       bool is_fenced = false)
+        : rig(std::move(node), limits, is_fenced) {
+        ready();
+    }
+};
+
 }  // namespace redlock::fakes

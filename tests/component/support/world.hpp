@@ -49,6 +49,7 @@ struct ending {
     revocation revoked{};        // of a revocation
     std::vector<node_vote> answers{};  // of a declaration
     commit_report change{};            // of a commit
+    std::vector<std::string> names{};  // of a list
     detail::operation_ptr what{};
 
     bool is_over() const { return !outcomes.empty(); }
@@ -79,84 +80,47 @@ private:
     ending_ptr to_;
 };
 
-struct recorded_acquire final : recorded<detail::acquire_operation> {
-    using recorded::recorded;
+/// Of what completes with nothing but its outcome.
+template <class Operation>
+struct recorded_end final : recorded<Operation> {
+    using recorded<Operation>::recorded;
+    void complete(error_code outcome) override { this->to().outcomes.push_back(outcome); }
+};
+using recorded_extend = recorded_end<detail::extend_operation>;
+using recorded_downgrade = recorded_end<detail::downgrade_operation>;
+using recorded_release = recorded_end<detail::release_operation>;
+using recorded_close = recorded_end<detail::close_operation>;
+
+template <class Operation>
+struct recorded_grant final : recorded<Operation> {
+    using recorded<Operation>::recorded;
     void complete(error_code outcome, std::shared_ptr<detail::lease_state> state) override {
-        to().outcomes.push_back(outcome);
-        to().held = detail::access::lease_of(std::move(state));
+        this->to().outcomes.push_back(outcome);
+        this->to().held = detail::access::lease_of(std::move(state));
     }
 };
-struct recorded_adopt final : recorded<detail::adopt_operation> {
-    using recorded::recorded;
-    void complete(error_code outcome, std::shared_ptr<detail::lease_state> state) override {
-        to().outcomes.push_back(outcome);
-        to().held = detail::access::lease_of(std::move(state));
+using recorded_acquire = recorded_grant<detail::acquire_operation>;
+using recorded_adopt = recorded_grant<detail::adopt_operation>;
+
+/// Of what completes with a value, which `member` of the ending gets.
+template <class Operation, class Value, Value ending::*member>
+struct recorded_value final : recorded<Operation> {
+    using recorded<Operation>::recorded;
+    void complete(error_code outcome, Value value) override {
+        this->to().outcomes.push_back(outcome);
+        this->to().*member = std::move(value);
     }
 };
-struct recorded_revoke final : recorded<detail::revoke_operation> {
-    using recorded::recorded;
-    void complete(error_code outcome, revocation done) override {
-        to().outcomes.push_back(outcome);
-        to().revoked = std::move(done);
-    }
-};
-struct recorded_extend final : recorded<detail::extend_operation> {
-    using recorded::recorded;
-    void complete(error_code outcome) override { to().outcomes.push_back(outcome); }
-};
-struct recorded_downgrade final : recorded<detail::downgrade_operation> {
-    using recorded::recorded;
-    void complete(error_code outcome) override { to().outcomes.push_back(outcome); }
-};
-struct recorded_release final : recorded<detail::release_operation> {
-    using recorded::recorded;
-    void complete(error_code outcome) override { to().outcomes.push_back(outcome); }
-};
-struct recorded_lost final : recorded<detail::lost_operation> {
-    using recorded::recorded;
-    void complete(error_code outcome, loss why) override {
-        to().outcomes.push_back(outcome);
-        to().lost_for = why;
-    }
-};
-struct recorded_declare final : recorded<detail::declare_operation> {
-    using recorded::recorded;
-    void complete(error_code outcome, std::vector<node_vote> answers) override {
-        to().outcomes.push_back(outcome);
-        to().answers = std::move(answers);
-    }
-};
-struct recorded_commit final : recorded<detail::commit_operation> {
-    using recorded::recorded;
-    void complete(error_code outcome, commit_report done) override {
-        to().outcomes.push_back(outcome);
-        to().change = std::move(done);
-    }
-};
-struct recorded_close final : recorded<detail::close_operation> {
-    using recorded::recorded;
-    void complete(error_code outcome) override { to().outcomes.push_back(outcome); }
-};
-struct recorded_inspect final : recorded<detail::inspect_operation> {
-    using recorded::recorded;
-    void complete(error_code outcome, resource_state state) override {
-        to().outcomes.push_back(outcome);
-        to().state = std::move(state);
-    }
-};
-struct recorded_list final : recorded<detail::list_operation> {
-    using recorded::recorded;
-    void complete(error_code outcome, std::vector<std::string>) override {
-        to().outcomes.push_back(outcome);
-    }
-};
-struct recorded_watch final : recorded<detail::watch_operation> {
-    using recorded::recorded;
-    void complete(error_code outcome, resource_state state) override {
-        to().outcomes.push_back(outcome);
-        to().state = std::move(state);
-    }
-};
+using recorded_revoke = recorded_value<detail::revoke_operation, revocation, &ending::revoked>;
+using recorded_lost = recorded_value<detail::lost_operation, loss, &ending::lost_for>;
+using recorded_declare =
+    recorded_value<detail::declare_operation, std::vector<node_vote>, &ending::answers>;
+using recorded_commit = recorded_value<detail::commit_operation, commit_report, &ending::change>;
+using recorded_inspect =
+    recorded_value<detail::inspect_operation, resource_state, &ending::state>;
+using recorded_list =
+    recorded_value<detail::list_operation, std::vector<std::string>, &ending::names>;
+using recorded_watch = recorded_value<detail::watch_operation, resource_state, &ending::state>;
 
 enum class mode {
     up,

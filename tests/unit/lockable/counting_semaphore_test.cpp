@@ -5,6 +5,7 @@
 #include "client/lease.hpp"
 
 #include "tests/support/catch.hpp"
+#include "tests/support/thrown_by.hpp"
 #include "tests/support/unreachable.hpp"
 
 #include <redlock/counting_semaphore.hpp>
@@ -17,7 +18,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -49,16 +49,6 @@ static_assert(std::is_nothrow_destructible_v<counting_semaphore>);
 static_assert(!std::is_copy_constructible_v<counting_semaphore>);
 static_assert(!std::is_move_constructible_v<counting_semaphore>);
 
-template <class F>
-std::error_code code_out_of(F&& f) {
-    try {
-        f();
-    } catch (const std::system_error& e) {
-        return e.code();
-    }
-    return {};
-}
-
 redlock::client_options fenced_unreachable() {
     auto options = unreachable();
     options.fencing = true;
@@ -70,12 +60,12 @@ redlock::client_options fenced_unreachable() {
 TEST_CASE("without nodes nothing is acquired") {
     redlock::blocking_client client(fenced_unreachable());
     counting_semaphore s(client, "r", 3, {.wait = 1ms});
-    CHECK(code_out_of([&] { s.acquire(); }) == errc::no_quorum);
+    CHECK(thrown_by([&] { s.acquire(); }) == errc::no_quorum);
     CHECK_FALSE(s.try_acquire());
     CHECK_FALSE(s.try_acquire_for(1ms));
     CHECK_FALSE(s.try_acquire_until(redlock::clock::now() + 1ms));
-    CHECK(code_out_of([&] { s.release(); }) == errc::not_held);
-    CHECK(code_out_of([&] { s.release(-1); }) == errc::not_held);
+    CHECK(thrown_by([&] { s.release(); }) == errc::not_held);
+    CHECK(thrown_by([&] { s.release(-1); }) == errc::not_held);
     CHECK_NOTHROW(s.release(0));
     CHECK(s.fence() == 0);
     CHECK(s.slot() == 0);
@@ -99,9 +89,9 @@ TEST_CASE("a number of slots that can't be is refused at once, with the bound") 
 TEST_CASE("what would fail again is thrown by try_acquire, too") {
     redlock::blocking_client client(fenced_unreachable());
     const auto refuses = [](counting_semaphore& s, errc why) {
-        CHECK(code_out_of([&] { s.acquire(); }) == why);
-        CHECK(code_out_of([&] { static_cast<void>(s.try_acquire()); }) == why);
-        CHECK(code_out_of([&] { static_cast<void>(s.try_acquire_for(1s)); }) == why);
+        CHECK(thrown_by([&] { s.acquire(); }) == why);
+        CHECK(thrown_by([&] { static_cast<void>(s.try_acquire()); }) == why);
+        CHECK(thrown_by([&] { static_cast<void>(s.try_acquire_for(1s)); }) == why);
     };
     SECTION("a resource without a name") {
         counting_semaphore s(client, "", 2);

@@ -6,6 +6,7 @@
 #include "client/lease.hpp"
 
 #include "tests/support/catch.hpp"
+#include "tests/support/thrown_by.hpp"
 #include "tests/support/unreachable.hpp"
 
 #include <redlock/detail/access.hpp>
@@ -264,16 +265,6 @@ static_assert(is_mutex_type<redlock::mutex>);
 static_assert(is_mutex_type<redlock::recursive_mutex>);
 static_assert(is_mutex_type<redlock::shared_mutex>);
 static_assert(shared_timed_lockable<redlock::shared_mutex>);
-
-template <class F>
-std::error_code thrown_by(F&& f) {
-    try {
-        f();
-    } catch (const std::system_error& e) {
-        return e.code();
-    }
-    return {};
-}
 
 }  // namespace
 
