@@ -321,13 +321,10 @@ TEST_CASE("a waiter gives its votes back between two tries") {
 
 TEST_CASE("waiting ends by its deadline, with the reason of the last try") {
     connected_world w;
-    const bool dead = GENERATE(false, true);
-    if (dead) {
-        w.set_mode(0, mode::refuses);
-        w.set_mode(1, mode::refuses);
-    } else {
-        w.take_elsewhere("r", 2);
-    }
+    const mode others = GENERATE(mode::up, mode::refuses, mode::mute);
+    const bool dead = others != mode::up;
+    if (!dead) w.take_elsewhere("r", 2);
+    for (const std::size_t i : {0U, 1U}) w.set_mode(i, others);
     const auto before = w.now;
     const auto e = w.granted("r", {.wait = 300ms});
     CHECK(e->outcome() == (dead ? errc::no_quorum : errc::contended));
@@ -465,10 +462,11 @@ TEST_CASE("an acquire that makes no sense sends nothing") {
         acquire_options how;
     };
     const auto b = GENERATE(bad{"", {}}, bad{std::string(513, 'x'), {}}, bad{"r", {.ttl = -1ms}},
-                            bad{"r", {.ttl = 61s}}, bad{"r", {.ttl = 2ms}},
+                            bad{"r", {.ttl = 60'001ms}}, bad{"r", {.ttl = 2ms}},
                             bad{"r", {.wait = -1ms}}, bad{"r", {.max_hold = -1ms}},
                             bad{"r", {.max_hold = 5ms}},
                             bad{"r", {.max_hold = 2s, .loss_margin = 2s}},
+                            bad{"r", {.ttl = 1s, .loss_margin = 1s}},
                             bad{"r", {.loss_margin = -1ms}},
                             bad{"r", {.mode = lock_mode::shared}});
     const auto e = w.acquire(b.resource, b.how);
@@ -477,6 +475,9 @@ TEST_CASE("an acquire that makes no sense sends nothing") {
     w.run_for(1ms);
     CHECK(w.count_sent("SET") == 0);
     CHECK(w.count(event_kind::refused) == 1);
+    // The ends of the ranges are inside.
+    CHECK(w.granted(std::string(512, 'x'), {.ttl = 60s})->held);
+    CHECK(w.granted("r", {.ttl = 3ms})->outcome() != errc::invalid_argument);
 }
 
 TEST_CASE("an owner that is in use can't be given again") {

@@ -345,51 +345,6 @@ TEST_CASE("without a ttl it is ten seconds, or ttl_max where that is less", "[ac
     CHECK(left > expected - 4s);
 }
 
-TEST_CASE("without fences nothing is shared", "[acquire]") {
-    cluster nodes(3);
-    driver d(nodes.options(false));
-    const auto sent = d.client().stats().commands;
-    CHECK(d.acquire("r", {.mode = lock_mode::shared}).error() == errc::invalid_argument);
-    CHECK(d.client().stats().commands == sent);
-}
-
-TEST_CASE("an argument out of range is refused and nothing is sent", "[acquire]") {
-    cluster nodes(3);
-    driver d(nodes.options());
-    const auto sent = d.client().stats().commands;
-    CHECK(d.acquire("").error() == errc::invalid_argument);
-    CHECK(d.acquire(std::string(513, 'x')).error() == errc::invalid_argument);
-    CHECK(d.acquire("r", {.ttl = 60'001ms}).error() == errc::invalid_argument);
-    CHECK(d.acquire("r", {.ttl = -1ms}).error() == errc::invalid_argument);
-    CHECK(d.acquire("r", {.ttl = 2ms}).error() == errc::invalid_argument);  // all of it is drift
-    CHECK(d.acquire("r", {.wait = -1ms}).error() == errc::invalid_argument);
-    CHECK(d.acquire("r", {.max_hold = -1ms}).error() == errc::invalid_argument);
-    CHECK(d.acquire("r", {.loss_margin = -1ms}).error() == errc::invalid_argument);
-    CHECK(d.acquire("r", {.ttl = 1s, .loss_margin = 1s}).error() == errc::invalid_argument);
-    CHECK(d.client().stats().commands == sent);
-    // The ends of the ranges are inside.
-    CHECK(d.acquire(std::string(512, 'x'), {.ttl = 60s}).error() == error_code{});
-    CHECK(d.acquire("y", {.ttl = 3ms}).error() != errc::invalid_argument);
-}
-
-TEST_CASE("options that are wrong are refused when the client is made", "[acquire]") {
-    asio::io_context context;
-    client_options none;
-    CHECK_THROWS_AS(client(context.get_executor(), none), std::invalid_argument);
-    cluster nodes(1);
-    auto options = nodes.options();
-    options.drift_factor = 2;
-    options.node_timeout = -1ms;
-    try {
-        client refused(context.get_executor(), options);
-        FAIL("the options were taken");
-    } catch (const std::invalid_argument& e) {
-        const std::string text = e.what();
-        CHECK(text.find("drift_factor") != std::string::npos);
-        CHECK(text.find("node_timeout") != std::string::npos);
-    }
-}
-
 TEST_CASE("an owner that is given is used, and not twice at once", "[acquire]") {
     cluster nodes(3);
     driver d(nodes.options());
@@ -435,35 +390,6 @@ TEST_CASE("a waiter gets the resource when it is given back", "[acquire]") {
     CHECK(d.finish(waiting).error() == error_code{});
     CHECK(waiting.value());
     CHECK(d.client().stats().retries >= 1);
-}
-
-TEST_CASE("a waiter gets the resource when the key runs out", "[acquire]") {
-    cluster nodes(3);
-    driver d(nodes.options());
-    for (std::size_t i = 0; i < 3; ++i) REQUIRE(nodes.ask(i).set_nx_px("r", "foreign", 300ms));
-    CHECK(d.acquire("r", {.ttl = 5s, .wait = 15s}).error() == error_code{});
-}
-
-TEST_CASE("waiting ends by its deadline", "[acquire]") {
-    cluster nodes(3);
-    driver d(nodes.options());
-    auto held = d.acquire("r", {.ttl = 60s});
-    REQUIRE(held.error() == error_code{});
-    SECTION("where somebody holds it") {
-        auto refused = d.acquire("r", {.ttl = 5s, .wait = 200ms});
-        CHECK(refused.error() == errc::contended);
-        CHECK(refused.value().votes().size() == 3);
-    }
-    SECTION("where no quorum answers") {
-        nodes.stop(0);
-        nodes.stop(1);
-        auto refused = d.acquire("free", {.ttl = 5s, .wait = 300ms});
-        CHECK(refused.error() == errc::no_quorum);
-        nodes.cont(0);
-        nodes.cont(1);
-    }
-    CHECK(d.until([&] { return nodes.holding("free") == 0; }));
-    CHECK(held.value());
 }
 
 TEST_CASE("clients that start on a new cluster together open it at once", "[acquire]") {

@@ -73,34 +73,6 @@ TEST_CASE("clients that start together found one cluster", "[guard]") {
     CHECK(eventually([&] { return nodes.is_founded(); }));
 }
 
-TEST_CASE("a first start with a node missing waits until an operator declares the nodes new",
-          "[guard]") {
-    cluster nodes(3);
-    nodes.kill(2);
-    driver d(guarded(nodes), 2);
-    const auto refused = d.acquire("r");
-    INFO(text_of(refused.value()));
-    REQUIRE(refused.error() == errc::no_quorum);
-    CHECK(count(refused.value(), vote::quarantine) >= 1);
-    CHECK(text_of(refused.value()).find("in quarantine, ") != std::string::npos);
-    outcome<std::vector<node_vote>> half;
-    d.client().async_init(half.handler());
-    half = d.finish(half);
-    CHECK(half.error() == error_code{});  // a quorum took it
-    CHECK(half.value()[0].answer == vote::granted);
-    CHECK(half.value()[2].answer != vote::granted);
-    CHECK(d.acquire("r", {.wait = 1s}).error() == error_code{});
-    nodes.restart(2, data::empty);
-    d.await_up(3);
-    outcome<std::vector<node_vote>> whole;
-    d.client().async_init(whole.handler());
-    whole = d.finish(whole);
-    for (const auto& v : whole.value()) UNSCOPED_INFO(format(v));
-    CHECK(whole.error() == error_code{});
-    CHECK(d.acquire("r", {.wait = 1s}).error() == error_code{});
-    CHECK(nodes.is_founded());
-}
-
 TEST_CASE("strict leaves it to an operator to declare a cluster new", "[guard]") {
     cluster nodes(3);
     auto options = guarded(nodes);

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <random>
@@ -33,43 +32,7 @@ std::chrono::nanoseconds wall_time() {
 // A quorum may grant the resource again.
 bool is_free(cluster& nodes) { return nodes.holding("r") <= nodes.size() / 2; }
 
-// Keeps others out until `until`, at the least; they get it afterwards, with a higher fence.
-void check_kept_until(clock::time_point until, cluster& nodes, driver& other,
-                      std::uint64_t fence) {
-    for (;;) {
-        const auto tried = other.acquire("r");
-        if (tried.error() == error_code{}) {
-            CHECK(clock::now() >= until);
-            CHECK((fence == 0 || tried.value().fence() > fence));
-            return;
-        }
-        CHECK(tried.error() == errc::contended);
-        if (clock::now() > until + patience) FAIL("nobody gets it any more");
-        other.pass(is_free(nodes) ? 1ms : 20ms);
-    }
-}
-
 }  // namespace
-
-TEST_CASE("a release before the least time leaves the keys for what is left", "[min_hold]") {
-    cluster nodes(3);
-    driver a(nodes.options());
-    driver b(nodes.options());
-    const auto asked = clock::now();
-    auto got = a.acquire("r", {.ttl = 20s, .min_hold = 2s});
-    REQUIRE(got.error() == error_code{});
-    REQUIRE(a.until([&] { return nodes.holding("r") == 3; }));
-    const auto fence = got.value().fence();
-    SECTION("released") { CHECK(a.release(std::move(got.value())) == error_code{}); }
-    SECTION("destroyed with the client") { a.destroy_client(); }
-    CHECK(a.until([&] {
-        for (std::size_t i = 0; i < 3; ++i) {
-            if (nodes.ask(i).pttl("r") > 3s) return false;
-        }
-        return true;
-    }));
-    check_kept_until(asked + 2s, nodes, b, fence);
-}
 
 TEST_CASE("a waiter for a kept resource is granted it when the keys run out", "[min_hold]") {
     founded_cluster nodes(3);

@@ -159,36 +159,6 @@ TEST_CASE("what is no lease of this client cannot be released through it", "[rel
     CHECK(d.until([&] { return nodes.holding("r") == 0; }));
 }
 
-TEST_CASE("the lease is over when the release is called", "[release]") {
-    cluster nodes(3);
-    driver d(nodes.options(GENERATE(true, false)));
-    auto got = d.acquire("r", {.ttl = 60s});
-    REQUIRE(got.error() == error_code{});
-    auto lost = d.start_lost(got.value());
-    const auto token = got.value().lost_token();
-    CHECK(d.release(std::move(got.value())) == error_code{});
-    CHECK(d.finish(lost).error() == errc::not_held);
-    CHECK_FALSE(token.stop_requested());
-}
-
-TEST_CASE("a lease that is destroyed is given back", "[release]") {
-    cluster nodes(3);
-    driver d(nodes.options(GENERATE(true, false)));
-    SECTION("by the destructor") {
-        { auto got = d.acquire("r", {.ttl = 60s}); REQUIRE(got.value()); }
-    }
-    SECTION("by assignment") {
-        auto got = d.acquire("r", {.ttl = 60s});
-        REQUIRE(got.value());
-        auto next = d.acquire("s", {.ttl = 60s});
-        got.value() = std::move(next.value());
-        CHECK(got.value().resource() == "s");
-        REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
-        CHECK(nodes.holding("s") >= 2);
-    }
-    CHECK(d.until([&] { return nodes.holding("r") == 0 && nodes.holding("s") == 0; }));
-}
-
 TEST_CASE("a closed client has given its leases back", "[release]") {
     cluster nodes(3);
     driver d(nodes.options(GENERATE(true, false)));
@@ -207,20 +177,3 @@ TEST_CASE("a closed client has given its leases back", "[release]") {
     CHECK(nodes.holding("s") == 3);
 }
 
-TEST_CASE("a closed client refuses everything at once", "[release]") {
-    cluster nodes(3);
-    driver d(nodes.options(GENERATE(true, false)));
-    auto got = d.acquire("r", {.ttl = 60s});
-    REQUIRE(got.value());
-    auto lost = d.start_lost(got.value());
-    auto waiting = d.start_acquire("r", {.wait = 60s});
-    d.client().close();
-    d.client().close();
-    CHECK(d.finish(lost).error() == errc::client_closed);
-    CHECK(d.finish(waiting).error() == errc::client_closed);
-    CHECK(d.acquire("s").error() == errc::client_closed);
-    CHECK(d.extend(got.value(), 5s) == errc::client_closed);
-    CHECK(d.inspect("s").error() == errc::client_closed);
-    CHECK(d.release(std::move(got.value())) == errc::client_closed);
-    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
-}

@@ -21,6 +21,7 @@
 #include <optional>
 #include <stdexcept>
 #include <stop_token>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -132,6 +133,22 @@ TEST_CASE("a client needs an executor") {
     CHECK_THROWS_AS(client(c.get_executor(), unreachable()), std::invalid_argument);
     moved.close();
     context.run();
+}
+
+TEST_CASE("options that are wrong are refused when the client is made, each by its name") {
+    asio::io_context context;
+    CHECK_THROWS_AS(client(context, client_options{}), std::invalid_argument);
+    client_options options = unreachable();
+    options.drift_factor = 2;
+    options.node_timeout = -1ms;
+    try {
+        const client refused(context, options);
+        FAIL("the options were taken");
+    } catch (const std::invalid_argument& e) {
+        const std::string text = e.what();
+        CHECK(text.find("drift_factor") != std::string::npos);
+        CHECK(text.find("node_timeout") != std::string::npos);
+    }
 }
 
 TEST_CASE("elections and limiters can be moved; what they were moved from is closed") {

@@ -260,42 +260,6 @@ TEST_CASE("when the lines are cleared nobody hears of it, and everybody may be d
     CHECK(all.empty());
 }
 
-TEST_CASE("any order of joining, leaving, taking and freeing is that of a queue") {
-    for (std::uint32_t seed = 1; seed <= 50; ++seed) {
-        std::mt19937 random(seed);
-        std::deque<somebody> crowd(20);
-        local_queues all;
-        std::deque<somebody*> model;
-        bool is_taken = false;
-        for (int step = 0; step < 500; ++step) {
-            somebody& w = crowd[random() % crowd.size()];
-            switch (random() % 4) {
-                case 0:
-                    if (w.is_queued()) break;
-                    join(all, w, "x");
-                    model.push_back(&w);
-                    break;
-                case 1:
-                    all.leave(w);
-                    std::erase(model, &w);
-                    break;
-                case 2:
-                    if (is_taken || model.empty()) break;
-                    all.taken(*model.front());
-                    model.pop_front();
-                    is_taken = true;
-                    break;
-                default: all.freed("x"); is_taken = false;
-            }
-            all.give_turns(now);
-            INFO("seed " << seed << ", step " << step);
-            REQUIRE(all.first("x") == (is_taken || model.empty() ? nullptr : model.front()));
-            REQUIRE(all.is_waited_for("x") == !model.empty());
-        }
-        all.clear();
-    }
-}
-
 TEST_CASE("readers in front have their turns together, and one behind a writer waits") {
     somebody a, b, writer, late;
     local_queues all;
@@ -551,7 +515,7 @@ TEST_CASE("any order in which readers and writers join, leave, take and free is 
             switch (random() % 5) {
                 case 0:
                     if (w.is_queued()) break;
-                    shares[who] = random() % 3 != 0;
+                    shares[who] = seed % 4 != 0 && random() % 3 != 0;  // sometimes nobody does
                     join(all, w, "x", shares[who] ? any : 1);
                     model.push_back(&w);
                     break;
