@@ -303,7 +303,7 @@ def lacks_test(mutant, project):
     if "test" not in mutant:
         return ""
     program, name = program_of(mutant), mutant["test"]
-    pattern, words = f"**/{name}.cpp", f'("{mutant["case"]}"' if "case" in mutant else ""
+    pattern, words = f"**/{name}.cpp", f'"{mutant["case"]}"' if "case" in mutant else ""
     if program in IN_C:
         pattern, words = "c/*.c", f"static void {name}(void)"
     elif program.endswith(".py"):
