@@ -8,7 +8,6 @@
 #include <forward_list>
 #include <mutex>
 #include <pthread.h>
-#include <system_error>
 #include <utility>
 
 namespace redlock {
@@ -21,16 +20,18 @@ std::atomic<std::uint32_t> fork_count{0};
 
 void note_fork() noexcept { fork_count.fetch_add(1, std::memory_order_relaxed); }
 
-// Without it a child process would take what is its parent's for its own.
-[[maybe_unused]] const bool is_noted = [] {
-    const int failed = ::pthread_atfork(nullptr, nullptr, note_fork);
-    if (failed != 0) throw std::system_error(failed, std::generic_category(), "pthread_atfork");
-    return true;
-}();
+// Other objects may be initialised, and fork, before this one is.
+[[maybe_unused]] const int at_load = detail::watch_forks();
 
 }  // namespace
 
+int detail::watch_forks() noexcept {
+    static const int failed = ::pthread_atfork(nullptr, nullptr, note_fork);
+    return failed;
+}
+
 std::uint32_t detail::process_number() noexcept {
+    watch_forks();
     return fork_count.load(std::memory_order_relaxed);
 }
 

@@ -24,12 +24,16 @@ struct reserve {
     detail::birthplace drawn;
 
     void refill() {
+        const detail::birthplace here;
+        if (const int failed = detail::watch_forks(); failed != 0) {
+            throw std::system_error(failed, std::generic_category(), "pthread_atfork");
+        }
         left = 0;
         if (::getentropy(bytes.data(), bytes.size()) != 0) {
             throw std::system_error(errno, std::generic_category(), "getentropy");
         }
         left = bytes.size();
-        drawn = {};
+        drawn = here;
     }
 };
 
