@@ -189,8 +189,14 @@ TEST_CASE("a lease whose plain nodes lost everything is lost as taken") {
     const auto e = w.granted("r", {.ttl = 3s});
     const auto lost = w.lost(e->held);
     for (const std::size_t i : {0U, 1U}) w.nodes[i].lose_everything();
+    const auto before = w.now;
     REQUIRE(w.run_until_over(*lost));
     CHECK(lost->lost_for == loss::taken);
+    CHECK(w.now - before < 1100ms);
+    e->held = lease();
+    w.run_for(1ms);
+    CHECK(w.ours("r") == 0);
+    CHECK(w.engine->stats().leases == 0);
 }
 
 TEST_CASE("a lease is not held for longer than max_hold") {

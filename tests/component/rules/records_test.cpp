@@ -173,6 +173,24 @@ TEST_CASE("a durable server that restarted has no vote until cluster time is kno
     CHECK(record_on(*other, 1)[run_id] == other->nodes[1].run_id());
 }
 
+TEST_CASE("a program that comes when a majority has forgotten is granted nothing beside a lease") {
+    connected_world w(fenced_options_for(5, 4s));
+    const auto held = w.granted("r", {.ttl = 4s, .renew = false});
+    REQUIRE(held->held);
+    const auto end = held->held.valid_until();
+    w.run_for(1ms);
+    for (const std::size_t i : {0U, 1U, 2U}) w.nodes[i].flush();
+    const auto other = latecomer(w, w.options);
+    other->connected();
+    REQUIRE(other->now < end);
+    while (other->now < end) {
+        const auto e = other->granted("r", {.ttl = 500ms, .renew = false});
+        if (other->now < end) CHECK_FALSE(e->held);
+        other->run_for(10ms);
+    }
+    CHECK(other->granted("r", {.ttl = 500ms, .wait = 10s})->held);
+}
+
 TEST_CASE("older data wait until the other nodes were read, since one may tell of a change") {
     connected_world w(with_limit());
     w.run_for(2s);

@@ -137,6 +137,13 @@ TEST_CASE("the handle says goodbye once") {
         l = lease();
         CHECK(h->given == 1);
     }
+    SECTION("when a lease takes its place whose own handle lives on") {
+        lease l = detail::access::lease_of(s);
+        lease next = detail::access::lease_of(live());
+        l = std::move(next);
+        CHECK(h->given == 1);
+        CHECK(l);
+    }
     SECTION("when it is moved, only the last") {
         lease l = detail::access::lease_of(s);
         lease m(std::move(l));
