@@ -24,8 +24,8 @@ using moved_clock = std::atomic<std::int64_t>;
 /// From now on `clock::now()` reads this one, in the whole process; null: the system's again.
 REDLOCK_EXPORT void use_moved_clock(const moved_clock* by) noexcept;
 
-/// From now on a child process is told from its parent, as it is once the library is loaded.
-/// Returns 0, or the system's error.
+/// From now on a fork is counted, as it is once the library is loaded. Returns 0, or the system's
+/// error.
 int watch_forks() noexcept;
 
 /// How many forks this process is away from the one that loaded the library. Cheap: no system call.
