@@ -269,12 +269,16 @@ TEST_CASE("deleting the record on the replica puts a node that fails over and ba
     ask.command({"DEL", "redlock:node"});
     direct node(nodes[0].port());
     node.command({"REPLICAOF", "127.0.0.1", std::to_string(replica.port())});
-    REQUIRE(d.until([&] { return node.info("master_link_status") == "up"; }));
+    REQUIRE(d.until([&] {  // the link may be up before the deletion has come
+        return node.info("master_link_status") == "up" && !node.exists("redlock:node");
+    }));
     node.command({"REPLICAOF", "NO", "ONE"});
 
     nodes.kill(2);  // so that this vote is waited for
-    const auto got = d.acquire("r2");
-    INFO(text_of(got.value()));
-    CHECK(got.error() == errc::no_quorum);
-    CHECK(got.value().votes()[0].answer == vote::quarantine);
+    CHECK(d.until([&] {  // until then the client may have seen it as a replica
+        const auto got = d.acquire("r2");
+        INFO(text_of(got.value()));
+        REQUIRE(got.error() == errc::no_quorum);
+        return got.value().votes()[0].answer == vote::quarantine;
+    }, 30s));
 }
