@@ -4,6 +4,8 @@
 
 #include "value/text.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 
 namespace redlock::config {
@@ -47,7 +49,7 @@ std::string step(std::string_view base, std::size_t index) {
 namespace {
 
 // The message of a syntax error without the text that it quotes: that may be a password.
-std::string syntax_reason(const json::exception& e) {
+std::string syntax_reason(const nlohmann::json::exception& e) {
     if (e.id == 406) return "the number is too large";
     std::string_view what = e.what();
     if (const auto dash = what.find(" - "); dash != what.npos) what.remove_prefix(dash + 3);
@@ -64,7 +66,7 @@ std::string line_and_column(std::string_view text, std::size_t offset) {
 
 // Builds the tree from the parser's events, so that nothing is built of what exceeds the bounds,
 // and names that come twice are seen (a ready-made tree keeps one of them silently).
-class builder : public nlohmann::json_sax<json> {
+class builder : public nlohmann::json_sax<nlohmann::json> {
 public:
     builder(std::string_view text, report& out) : text_(text), out_(&out) {
         levels_.reserve(max_depth);  // `dropped` is pointed to, so levels stay where they are
@@ -72,29 +74,39 @@ public:
 
     json take() { return std::move(root_); }
 
-    bool null() override { return put(nullptr); }
-    bool boolean(bool value) override { return put(value); }
-    bool number_integer(number_integer_t value) override { return put(double(value)); }
-    bool number_unsigned(number_unsigned_t value) override { return put(double(value)); }
-    bool number_float(number_float_t value, const string_t&) override { return put(value); }
-    bool string(string_t& value) override { return put(std::move(value)); }
+    bool null() override { return put({}); }
+    bool boolean(bool value) override {
+        json v;
+        v.kind = json_kind::boolean;
+        v.truth = value;
+        return put(std::move(v));
+    }
+    bool number_integer(number_integer_t value) override { return put_number(double(value)); }
+    bool number_unsigned(number_unsigned_t value) override { return put_number(double(value)); }
+    bool number_float(number_float_t value, const string_t&) override { return put_number(value); }
+    bool string(string_t& value) override {
+        json v;
+        v.kind = json_kind::string;
+        v.text = std::move(value);
+        return put(std::move(v));
+    }
     bool binary(binary_t&) override { return false; }  // no JSON text has any
 
-    bool start_array(std::size_t) override { return open(json::value_t::array); }
+    bool start_array(std::size_t) override { return open(json_kind::array); }
     bool end_array() override { return close(); }
-    bool start_object(std::size_t) override { return open(json::value_t::object); }
+    bool start_object(std::size_t) override { return open(json_kind::object); }
     bool end_object() override { return close(); }
 
     bool key(string_t& name) override {
         level& here = levels_.back();
         here.name = std::move(name);
-        here.duplicate = here.value->contains(here.name);
+        here.duplicate = here.value->find(here.name) != nullptr;
         if (here.duplicate) out_->error(pointer(), "is given twice; keep one of them");
         return true;
     }
 
     bool parse_error(std::size_t position, const std::string&,
-                     const json::exception& e) override {
+                     const nlohmann::json::exception& e) override {
         const std::size_t at = position == 0 ? 0 : position - 1;  // it counts what was read
         out_->error("", "is no JSON at " + line_and_column(text_, at) + ": " +
                             syntax_reason(e));
@@ -112,8 +124,11 @@ private:
     std::string pointer() const {
         std::string out;
         for (const level& l : levels_) {
-            out = l.value->is_object() ? step(out, l.name)
-                                       : step(out, l.value->empty() ? 0 : l.value->size() - 1);
+            if (l.value->kind == json_kind::object) {
+                out = step(out, l.name);
+            } else {
+                out = step(out, l.value->items.empty() ? 0 : l.value->items.size() - 1);
+            }
         }
         return out;
     }
@@ -124,10 +139,14 @@ private:
             return &root_;
         }
         level& here = levels_.back();
-        if (here.value->is_array()) return &here.value->emplace_back(std::move(v));
-        json& to = here.duplicate ? here.dropped : (*here.value)[here.name];
-        to = std::move(v);
-        return &to;
+        if (here.value->kind == json_kind::array) {
+            return &here.value->items.emplace_back(std::move(v));
+        }
+        if (here.duplicate) {
+            here.dropped = std::move(v);
+            return &here.dropped;
+        }
+        return &here.value->members.emplace_back(json_member{here.name, std::move(v)}).value;
     }
 
     bool put(json v) {
@@ -139,13 +158,23 @@ private:
         return true;
     }
 
-    bool open(json::value_t kind) {
+    bool put_number(double value) {
+        json v;
+        v.kind = json_kind::number;
+        v.number = value;
+        return put(std::move(v));
+    }
+
+    bool open(json_kind kind) {
         if (levels_.size() == max_depth || ++values_ > max_values) {
             out_->error("", "is nested too deep, or has too many values");
             return false;
         }
+        json v;
+        v.kind = kind;
+        json* where = place(std::move(v));
         // The pointers of the levels stay good: only the innermost value grows.
-        levels_.push_back({place(json(kind)), {}});
+        levels_.push_back({where, {}});
         return true;
     }
 
@@ -163,6 +192,12 @@ private:
 
 }  // namespace
 
+const json* json::find(std::string_view name) const {
+    const auto hit = std::find_if(members.begin(), members.end(),
+                                  [&](const auto& m) { return m.name == name; });
+    return hit == members.end() ? nullptr : &hit->value;
+}
+
 std::optional<json> parse_json(std::string_view text, report& out) {
     if (text.size() > max_text_bytes) {
         out.error("", "is longer than 1 MiB");
@@ -170,8 +205,9 @@ std::optional<json> parse_json(std::string_view text, report& out) {
     }
     if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
     builder events(text, out);
-    const bool whole = json::sax_parse(text, &events, json::input_format_t::json, /*strict*/ true,
-                                       /*ignore_comments*/ true);
+    const auto format = nlohmann::json::input_format_t::json;
+    const bool whole = nlohmann::json::sax_parse(text, &events, format, /*strict*/ true,
+                                                 /*ignore_comments*/ true);
     if (!whole) return std::nullopt;
     return events.take();
 }

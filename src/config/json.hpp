@@ -4,9 +4,7 @@
 
 #include <redlock/options.hpp>
 
-#include <nlohmann/json.hpp>
-
-#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -37,8 +35,27 @@ private:
 std::string step(std::string_view base, std::string_view name);
 std::string step(std::string_view base, std::size_t index);
 
-/// Keeps the members of an object in their order. All numbers are `number_float`.
-using json = nlohmann::ordered_json;
+enum class json_kind : std::uint8_t { null, boolean, number, string, array, object };
+
+struct json_member;
+
+/// One value. Only what fits its kind is set. The destructor of nlohmann's own takes memory: a
+/// program without any would end.
+struct json {
+    json_kind kind = json_kind::null;
+    bool truth = false;
+    double number = 0;
+    std::string text;
+    std::vector<json> items;
+    std::vector<json_member> members;  // each name once, in their order
+
+    const json* find(std::string_view name) const;
+};
+
+struct json_member {
+    std::string name;
+    json value;
+};
 
 /// Bounds on what is read: a configuration is far below each of them.
 inline constexpr std::size_t max_text_bytes = 1024 * 1024;

@@ -18,7 +18,6 @@ namespace redlock::config {
 namespace {
 
 using std::chrono::milliseconds;
-using kind = json::value_t;
 
 constexpr milliseconds longest_duration = std::chrono::hours(24 * 365);
 
@@ -50,11 +49,11 @@ public:
     object_reader(const json& value, std::string where, std::span<const std::string_view> known,
                   report& out)
         : value_(&value), where_(std::move(where)), out_(&out) {
-        if (!value.is_object()) {
+        if (value.kind != json_kind::object) {
             out.error(where_, "must be an object");
             return;
         }
-        for (const auto& [name, member] : value.items()) {
+        for (const auto& [name, member] : value.members) {
             if (std::find(known.begin(), known.end(), name) == known.end()) {
                 const auto meant = where_.empty() ? default_meant(name) : "";
                 out.error(step(where_, name),
@@ -65,10 +64,7 @@ public:
         }
     }
 
-    const json* find(std::string_view name) const {
-        const auto hit = value_->find(std::string(name));
-        return hit == value_->end() ? nullptr : &*hit;
-    }
+    const json* find(std::string_view name) const { return value_->find(name); }
     bool has(std::string_view name) const { return find(name) != nullptr; }
     std::string place(std::string_view name) const { return step(where_, name); }
     void error(std::string_view name, std::string message) {
@@ -76,13 +72,13 @@ public:
     }
 
     void read(std::string_view name, std::string& target) {
-        if (const json* v = typed(name, kind::string, "a string")) v->get_to(target);
+        if (const json* v = typed(name, json_kind::string, "a string")) target = v->text;
     }
     void read(std::string_view name, bool& target) {
-        if (const json* v = typed(name, kind::boolean, "true or false")) v->get_to(target);
+        if (const json* v = typed(name, json_kind::boolean, "true or false")) target = v->truth;
     }
     void read(std::string_view name, double& target) {
-        if (const json* v = typed(name, kind::number_float, "a number")) v->get_to(target);
+        if (const json* v = typed(name, json_kind::number, "a number")) target = v->number;
     }
     void read(std::string_view name, milliseconds& target) {
         const double high = static_cast<double>(longest_duration.count());
@@ -97,16 +93,16 @@ public:
         std::string text;
         read(name, text);
         const json* v = find(name);
-        if (v != nullptr && v->is_string() && text.empty()) {
+        if (v != nullptr && v->kind == json_kind::string && text.empty()) {
             error(name, "is empty; fill it in, or leave it out");
         }
         return text;
     }
 
 private:
-    const json* typed(std::string_view name, kind wanted, const char* what) {
+    const json* typed(std::string_view name, json_kind kind, const char* what) {
         const json* v = find(name);
-        if (v == nullptr || v->type() == wanted) return v;
+        if (v == nullptr || v->kind == kind) return v;
         error(name, std::string("must be ") + what);
         return nullptr;
     }
@@ -114,10 +110,9 @@ private:
     std::optional<std::int64_t> whole(std::string_view name, double high, const char* unit) {
         const json* v = find(name);
         if (v == nullptr) return std::nullopt;
-        const double number = v->is_number() ? v->get<double>() : -1;
-        if (number >= 0 && number <= high && std::trunc(number) == number) {
-            return static_cast<std::int64_t>(number);
-        }
+        const bool good = v->kind == json_kind::number && v->number >= 0 && v->number <= high &&
+                          std::trunc(v->number) == v->number;
+        if (good) return static_cast<std::int64_t>(v->number);
         error(name, "must be a whole number from 0 to " +
                         std::to_string(static_cast<std::int64_t>(high)) + unit);
         return std::nullopt;
@@ -134,7 +129,7 @@ public:
 
     configuration read(const json& document) {
         object_reader top(document, "", top_names, *out_);
-        if (!document.is_object()) return {};
+        if (document.kind != json_kind::object) return {};
         std::string schema;  // for editors only
         top.read("$schema", schema);
         read_nodes(top);
@@ -158,20 +153,20 @@ public:
 private:
     void read_nodes(object_reader& top) {
         const json* nodes = top.find("nodes");
-        if (nodes == nullptr || !nodes->is_array()) {
+        if (nodes == nullptr || nodes->kind != json_kind::array) {
             top.error("nodes", nodes == nullptr ? "is missing; list the nodes here"
                                                 : "must be a list of nodes");
             return;
         }
-        for (std::size_t i = 0; i < nodes->size(); ++i) {
-            const json& item = (*nodes)[i];
+        for (std::size_t i = 0; i < nodes->items.size(); ++i) {
+            const json& item = nodes->items[i];
             const std::string where = step("/nodes", i);
             // What is half understood must not look like another node's address.
             node_options node;
             node.host = "unknown-" + std::to_string(i);
-            if (item.is_string()) {
-                read_uri(item.get_ref<const std::string&>(), where, node);
-            } else if (item.is_object()) {
+            if (item.kind == json_kind::string) {
+                read_uri(item.text, where, node);
+            } else if (item.kind == json_kind::object) {
                 read_node(item, where, node);
             } else {
                 out_->error(where, "must be a URI or an object");
@@ -251,11 +246,11 @@ private:
     // A program that is named by its path stands beside the configuration.
     void read_command(object_reader& in, const json& value, node_options& node) {
         std::vector<std::string> words;
-        for (const json& item : value) {
-            if (item.is_string()) words.push_back(item.get<std::string>());
+        for (const json& item : value.items) {
+            if (item.kind == json_kind::string) words.push_back(item.text);
         }
-        if (!value.is_array() || words.size() != value.size() || words.empty() ||
-            words[0].empty()) {
+        if (value.kind != json_kind::array || words.size() != value.items.size() ||
+            words.empty() || words[0].empty()) {
             return in.error("password_command",
                             "must be a list of texts: [\"PROGRAM\", \"ARGUMENT\"...]");
         }
@@ -316,10 +311,9 @@ private:
     void read_guard(object_reader& top) {
         const json* guard = top.find("restart_guard");
         if (guard == nullptr) return;
-        const std::string word = guard->is_string() ? guard->get<std::string>() : "";
-        const auto hit = std::find(std::begin(guard_names), std::end(guard_names), word);
-        if (hit == std::end(guard_names)) {
-            const auto meant = detail::nearest(word, guard_names);
+        const auto hit = std::find(std::begin(guard_names), std::end(guard_names), guard->text);
+        if (guard->kind != json_kind::string || hit == std::end(guard_names)) {
+            const auto meant = detail::nearest(guard->text, guard_names);
             top.error("restart_guard",
                       "must be \"automatic\", \"strict\" or \"off\"" +
                           (meant.empty() ? std::string()
