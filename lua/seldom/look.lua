@@ -102,8 +102,8 @@ if ARGV[3] == 'forms' then
     return table.concat(out)
 end
 
--- Few resources have slots, and few keys an empty value: one command finds out whether any of these
--- has.
+-- Few resources have slots, and most keys that read as empty are missing: one command finds out
+-- whether any of these is there.
 local values, rare = {}, {}
 for i = 4, #ARGV do
     values[i] = front_of(ARGV[i])

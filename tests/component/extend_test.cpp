@@ -88,7 +88,7 @@ TEST_CASE("a minority that is gone costs an extension nothing") {
     SECTION("dead") { w.set_mode(node, mode::refuses); }
     SECTION("hung") { w.set_mode(node, mode::mute); }
     SECTION("without the key") { w.nodes[node].remove("r"); }
-    SECTION("with somebody else's key") {
+    SECTION("with another owner's key") {
         w.nodes[node].put("r", world::foreign, time_point::max());
     }
     const auto found = on_it();

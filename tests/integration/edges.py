@@ -96,27 +96,31 @@ class Edges(OnNodes):
         looks = 'for i in $(seq 100); do grep -qs ") Z $PPID " /proc/[0-9]*/stat || exit 0; sleep 0.1; done; exit 1'
         self.expect(0, "run", self.resource, "--", "sh", "-c", leaves + looks)
 
+    def nested(self, outer, inner, wait):
+        """The command in CMD of an outer run; each has its configuration."""
+        inside = f"echo up >&2; read go; {TOOL} run --config {inner} {wait} {self.resource} -- true"
+        return running("run", "--config", outer, self.resource, "--", "sh", "-c", inside, until="up")
+
     def test_a_nested_run_that_begins_in_an_outage_waits_for_the_nodes(self):
         path = pathlib.Path(self.list_of((0, None), (1, None), (2, None)))
         config = json.loads(path.read_text())
-        config.update(ttl_max_ms=60000, node_timeout_ms=200, connect_timeout_ms=500)
+        config.update(ttl_max_ms=60000, node_timeout_ms=200, connect_timeout_ms=500, defaults={"ttl_ms": 50000})
         path.write_text(json.dumps(config))
-
-        def tell_two(command):
+        with self.nested(path, path, "--wait=forever") as outer:
             for node in config["nodes"][:2]:
                 with socket.create_connection((node["host"], node["port"])) as server:
-                    server.sendall(command)
-                    self.assertIn(server.recv(7)[:1], b"+:")
+                    server.sendall(b"CLIENT PAUSE 3000 ALL\r\n")
+                    self.assertEqual(server.recv(5), b"+OK\r\n")
+            outer.stdin.write(b"go\n")
+            outer.stdin.flush()
+            self.assertEqual(outer.wait(LONGEST_S), 0)
 
-        run = ("run", "--config", str(path))
-        inner = f"echo up >&2; read go; {TOOL} run --config {path} $0 {self.resource} -- true"
-        for wait, pause_ms, status in (("--wait=forever", 3000, 0), ("--wait=0s", 10000, 121)):
-            with running(*run, "--ttl", "50s", self.resource, "--", "sh", "-c", inner, wait, until="up") as outer:
-                tell_two(b"CLIENT PAUSE %d ALL\r\n" % pause_ms)
-                outer.stdin.write(b"go\n")
-                outer.stdin.flush()
-                self.assertEqual(outer.wait(LONGEST_S), status)
-        tell_two(b"DBSIZE\r\n")  # when the pause is over
+    def test_a_nested_run_in_an_outage_ends_when_its_wait_is_over(self):
+        alive, dead = self.list_of((0, None), (1, None)), self.list_of((0, None), (None, None))
+        with self.nested(alive, dead, "--wait=0s") as outer:
+            outer.stdin.write(b"go\n")
+            outer.stdin.flush()
+            self.assertEqual(outer.wait(LONGEST_S), 121)
 
     def test_a_program_for_passwords_that_fails_is_named(self):
         path = pathlib.Path(self.list_of((0, None), (1, None), (2, None)))

@@ -303,14 +303,15 @@ def lacks_test(mutant, project):
     if "test" not in mutant:
         return ""
     program, name = program_of(mutant), mutant["test"]
-    pattern, words = f"**/{name}.cpp", f'"{mutant["case"]}"' if "case" in mutant else ""
+    case = re.escape(mutant.get("case", ""))
+    pattern, words = f"**/{name}.cpp", rf'TEST_CASE(?:_METHOD)?\((?:\w+,\s*)?"{case}"' if case else ""
     if program in IN_C:
-        pattern, words = "c/*.c", f"static void {name}(void)"
+        pattern, words = "c/*.c", rf"static void {name}\(void\)"
     elif program.endswith(".py"):
-        pattern, words = program, f"def {name.partition('.')[2]}(self)"
+        pattern, words = program, rf"def {name.partition('.')[2]}\(self\)"
     # A long name of a test stands on several lines.
     for file in (project / "tests").glob(pattern):
-        if words in re.sub(r'"\s*\n\s*"|(?<=\()\s+', "", file.read_text(encoding="utf-8")):
+        if re.search(words, re.sub(r'"\s*\n\s*"|(?<=\()\s+', "", file.read_text(encoding="utf-8"))):
             return ""
     return f"{name} {words} is not there\n"
 
