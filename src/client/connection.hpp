@@ -12,6 +12,7 @@
 #include "wire/resp/reply.hpp"
 
 #include <redlock/error.hpp>
+#include <redlock/export.hpp>
 #include <redlock/options.hpp>
 
 #include <cassert>
@@ -55,7 +56,8 @@ protected:
 class connection {
 public:
     // From the performer, on the strand of the client. It takes the bytes of `outgoing()` to the
-    // socket once per turn of its loop, from the front, and reports what was written.
+    // socket once per turn of its loop, from the front, and reports what was written. The masters
+    // in memory report, too, from a library of their own: a shared library shows what they call.
 
     /// The files of the node's password and certificates were read again, before anything is sent;
     /// `complaint` says which of them can't be used, why, and the remedy.
@@ -64,9 +66,9 @@ public:
     void on_asking(std::string whom, time_point now);
     /// The server is reached, and TLS begins.
     void on_reached(time_point now);
-    void on_open(time_point now);
-    void on_bytes(std::string_view bytes, time_point now);
-    void on_down(error_code why, time_point now);
+    REDLOCK_EXPORT void on_open(time_point now);
+    REDLOCK_EXPORT void on_bytes(std::string_view bytes, time_point now);
+    REDLOCK_EXPORT void on_down(error_code why, time_point now);
     std::string& outgoing() noexcept { return outgoing_; }
     const std::string& outgoing() const noexcept { return outgoing_; }
     virtual void on_written() noexcept {}

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include "client/remote_queue.hpp"
 
+#include "value/text.hpp"
 #include "wire/failure.hpp"
 #include "wire/request.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -185,10 +185,8 @@ void remote_queue::on_message(std::size_t node, std::string_view resource, time_
     local_->wake(resource, node, std::nullopt, now);
     // It may be the key of a slot.
     const std::string_view all = wire::without_slot(resource);
-    std::uint16_t slot = 0;
     const auto digits = resource.substr(std::min(all.size() + 1, resource.size()));
-    const auto end = digits.data() + digits.size();
-    if (!digits.empty() && std::from_chars(digits.data(), end, slot).ptr == end) {
+    if (const auto slot = text::whole_number<std::uint16_t>(digits)) {
         local_->wake(all, node, slot, now);
     }
 }
