@@ -23,8 +23,9 @@ constexpr auto usage =
 
 Five Redis masters and four contending processes on this machine; a minority of the masters is
 killed, emptied, set back, frozen, cut off, starved and made replicas at random, and the processes
-are killed and paused, for so long (default: one minute) and some ten seconds more. Every 20 s all
-rest, and nothing may be left on any master. Some have a resource alone, some share it, some have
+are killed and paused, for so long (default: one minute) and some ten seconds more; for up to as long
+again where a contender or a kind of lock had no success yet, as on a slow machine. Every 20 s all rest, and
+nothing may be left on any master. Some have a resource alone, some share it, some have
 one of its slots, some for a least time. The histories of all are checked: no two holders at once,
 no reader beside a writer, never more than there are slots, nobody before a least time is over,
 fences in order, losses reported, nothing left behind, everybody progressed.

@@ -109,11 +109,19 @@ crew::terms chaos_run::crew_terms(std::uint64_t seed) {
 int chaos_run::run() {
     const auto end = clock::now() + options_.time;
     const auto turn = options_.majority ? 10s : 20s;
-    for (bool forget = false; clock::now() < end; forget = !forget) {
+    // On a slow machine it may take as long again until each kind of lock was had.
+    const auto latest = end + options_.time;
+    const auto goes_on = [&] {
+        const auto now = clock::now();
+        return now < end ||
+               (now < latest && !judge_.lacks_progress(workers, contenders).empty());
+    };
+    for (bool forget = false; goes_on(); forget = !forget) {
         if (options_.majority) nodes_.set_severity(forget ? many_forget : many_hang);
-        work_until(std::min(end, clock::now() + turn));
+        const auto now = clock::now();
+        work_until(std::min(now < end ? end : latest, now + turn));
         rest();
-        if (clock::now() < end) crew_.resume();
+        if (goes_on()) crew_.resume();
     }
     finish();
     if (judge_.violations() > 0) std::cerr << "histories are in " << directory_.string() << '\n';

@@ -44,22 +44,28 @@ void checker::report(violation found) {
     on_violation_(found);
 }
 
-void checker::check_progress(unsigned workers, unsigned contenders) {
+std::vector<std::string> checker::lacks_progress(unsigned workers, unsigned contenders) const {
+    std::vector<std::string> lacks;
     for (unsigned w = 0; w < workers; ++w) {
         for (unsigned c = 0; c < contenders; ++c) {
-            if (grants_of_[{w, c}] > 0) continue;
-            report({"contender " + std::to_string(c) + " of worker " + std::to_string(w) +
-                        " never got anything",
-                    {},
-                    clock::now()});
+            if (grants_of_.contains({w, c})) continue;
+            lacks.push_back("contender " + std::to_string(c) + " of worker " + std::to_string(w) +
+                            " never got anything");
         }
     }
     // Of any resource: where this machine stalls, those of one may always miss each other.
     if (counts_.readers > 0 && !exclusion_.readers_have_met()) {
-        report({"no two readers ever held a resource at the same time", {}, clock::now()});
+        lacks.emplace_back("no two readers ever held a resource at the same time");
     }
     if (counts_.slots > 0 && !exclusion_.were_all_slots_held()) {
-        report({"never were all slots of a resource held at the same time", {}, clock::now()});
+        lacks.emplace_back("never were all slots of a resource held at the same time");
+    }
+    return lacks;
+}
+
+void checker::check_progress(unsigned workers, unsigned contenders) {
+    for (std::string& text : lacks_progress(workers, contenders)) {
+        report({std::move(text), {}, clock::now()});
     }
 }
 

@@ -49,8 +49,10 @@ public:
     bool may_remain(const std::string& value, clock::time_point now) const {
         return times_.may_remain(value, now);
     }
-    /// Reports each contender without a grant, of `workers` workers with so many contenders each;
-    /// and that readers never were together, or never all slots of a resource were held.
+    /// Each contender without a grant, of `workers` workers with so many contenders each; and that
+    /// readers never were together, or never all slots of a resource were held. In words.
+    std::vector<std::string> lacks_progress(unsigned workers, unsigned contenders) const;
+    /// Reports what that names.
     void check_progress(unsigned workers, unsigned contenders);
     /// The kinds of locks that no program had as they are meant to be had, in words.
     std::vector<std::string> missing_kinds() const;
