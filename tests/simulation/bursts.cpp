@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 // The nodes are at different distances from each other, and each message takes up to twice as long
 // as another: so each program is the first at some node. In half of the worlds a node is dead.
 plan draw_bursts(std::uint64_t seed) {
-    chance dice(seed, 58);
+    chance dice(seed, stream::bursts);
     plan out;
     out.seed = seed;
     out.ttl_max = 10'000ms;

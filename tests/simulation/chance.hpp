@@ -10,14 +10,75 @@
 
 namespace redlock::simulation {
 
+/// Each part of a world has its own, so that what one draws does not shift the others: a world with one
+/// fault less is otherwise the same. A name keeps its number, and with it its seeds. Families may share
+/// one: no world is of two.
+enum class stream : std::uint64_t {
+    // The plan.
+    usual = 1,
+    deaths = 4,
+    distances = 7,
+    upheavals = 8,
+    lists = 9,
+    shared_nodes = 10,
+    twins = 11,
+    move = 12,
+    copies = 13,
+    refusals = 14,
+    absence = 15,
+    newcomers = 23,
+    stalls = 25,
+    swaps = 29,
+    replicas = 30,
+    rarer_worlds = 31,
+    detours = 56,
+    late_commands = 75,
+    // What may come to any plan.
+    readers = 17,
+    least_holds = 18,
+    slots = 19,
+    several = 20,
+    evictions = 21,
+    numbers_of_slots = 22,
+    tokens = 24,
+    revocations = 27,
+    lookers = 28,
+    downgrades = 40,
+    notes = 61,
+    candidates = 62,
+    calm = 63,
+    break_of_all = 64,
+    watchers = 65,
+    declarations = 66,
+    // Families.
+    elections = 34,
+    changes = 41,
+    deletions = 41,
+    slow_lists = 42,
+    bursts = 58,
+    set_back = 58,
+    permits = 70,
+    limits = 71,
+    older_files = 72,
+    change_candidates = 73,
+    declaration = 74,
+    change_foreigners = 76,
+    // What runs in it, each from its number on.
+    network = 2,
+    peace = 3,
+    server = 100,
+    program = 200,
+    worker = 300,
+    foreigner = 400,
+    wire = 1'000,
+};
+
 /// The standard's distributions differ from library to library, so none of them is used.
 class chance {
 public:
     explicit chance(std::uint64_t seed) noexcept : state_(seed) {}
-    /// A stream of its own for each part of a world: what one draws does not shift the others, so
-    /// that a world with one fault less is otherwise the same.
-    chance(std::uint64_t seed, std::uint64_t part, std::uint64_t sub = 0) noexcept
-        : state_(chance(chance(seed).word() ^ part).word() ^ sub) {
+    chance(std::uint64_t seed, stream of, std::uint64_t number = 0, std::uint64_t sub = 0) noexcept
+        : state_(chance(chance(seed).word() ^ (static_cast<std::uint64_t>(of) + number)).word() ^ sub) {
         word();
     }
 

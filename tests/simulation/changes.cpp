@@ -31,7 +31,7 @@ std::uint32_t nth_bit(std::uint32_t of, std::size_t n) {
 // at all, and faults befall them within the assumptions: exclusion has to hold.
 class drawing_changes {
 public:
-    explicit drawing_changes(std::uint64_t seed) : dice_(seed, 41) {
+    explicit drawing_changes(std::uint64_t seed) : dice_(seed, stream::changes) {
         out_.seed = seed;
         out_.changes_lists = true;
     }
@@ -42,6 +42,7 @@ public:
         draw_nodes();
         draw_lists();
         is_orderly_ ? draw_orderly() : draw_disorder();
+        draw_foreigners(chance(out_.seed, stream::change_foreigners));
         return std::move(out_);
     }
 
@@ -196,9 +197,35 @@ private:
         }
         draw_faults();
         if (dice_.happens(0.4)) draw_split();
-        draw_slow_lists(chance(out_.seed, 42));
-        draw_candidates(chance(out_.seed, 73));
-        draw_declaration(chance(out_.seed, 74));
+        draw_slow_lists(chance(out_.seed, stream::slow_lists));
+        draw_candidates(chance(out_.seed, stream::change_candidates));
+        draw_declaration(chance(out_.seed, stream::declaration));
+    }
+
+    // They see neither a closed node nor a new list. So one with the first list stops before an operator
+    // comes, as docs/changes.md says, and one with the last list begins when all of it is over.
+    void draw_foreigners(chance dice) {
+        if (!dice.happens(0.3)) return;
+        foreigner_plan f;
+        f.ttl = std::chrono::duration_cast<milliseconds>(dice.between_orders(100ms, out_.ttl_max));
+        f.longest_think = dice.between_orders(10ms, 1s);
+        duration first = out_.length;
+        duration last{};
+        for (const fault& v : out_.faults) {
+            if (v.kind != fault_kind::visit && v.kind != fault_kind::declare) continue;
+            first = std::min(first, v.at);
+            last = std::max(last, v.at + v.lasts);
+        }
+        if (first > 2 * duration(f.ttl)) {
+            f.list = lists_.front();
+            f.ends = first - 2 * duration(f.ttl);
+            out_.foreigners.push_back(f);
+        }
+        if (!is_orderly_) return;
+        f.list = lists_.back();
+        f.begins = last + settled();
+        f.ends = 0ms;
+        out_.foreigners.push_back(f);
     }
 
     // Leaders and candidates of all generations.
@@ -296,7 +323,7 @@ private:
 
     // A node that loses its record is given the time until it has one, and until that counts.
     void draw_faults() {
-        chance files(out_.seed, 72);  // which are there after a restart
+        chance files(out_.seed, stream::older_files);  // which are there after a restart
         duration at = dice_.between(500ms, 3s);
         duration no_loss_before{};
         while (at < out_.length) {

@@ -20,7 +20,7 @@ enum class beside { nothing, foreigners, hung_nodes, empty_nodes };
 
 class drawing_deletions {
 public:
-    explicit drawing_deletions(std::uint64_t seed) : dice_(seed, 41) { out_.seed = seed; }
+    explicit drawing_deletions(std::uint64_t seed) : dice_(seed, stream::deletions) { out_.seed = seed; }
 
     plan draw() {
         beside_ = dice_.pick(std::array{beside::nothing, beside::foreigners, beside::hung_nodes,

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 class drawing_elections {
 public:
-    explicit drawing_elections(std::uint64_t seed) : dice_(seed, 34) { out_.seed = seed; }
+    explicit drawing_elections(std::uint64_t seed) : dice_(seed, stream::elections) { out_.seed = seed; }
 
     plan draw() {
         draw_nodes();

@@ -17,27 +17,35 @@ const std::string compare_and_delete =
 }  // namespace
 
 foreigner::foreigner(std::size_t index, const surroundings& around)
-    : index_(index), around_(around), dice_(around.in.seed, 400 + index) {}
+    : index_(index),
+      around_(around),
+      plan_(&around.in.foreigners[index]),
+      nodes_(around.in.nodes_in(plan_->list)),
+      dice_(around.in.seed, stream::foreigner, index) {}
 
 void foreigner::start() {
-    around_.when.after(around_.in.foreigners[index_].begins, [this] { think(); });
+    around_.when.after(plan_->begins, [this] { think(); });
+}
+
+bool foreigner::has_ended() const noexcept {
+    return is_resting_ ||
+           (plan_->ends > 0ns && around_.when.now() >= beginning + plan_->ends);
 }
 
 void foreigner::think() {
-    if (is_resting_) return;
-    around_.when.after(dice_.between_orders(1ms, around_.in.foreigners[index_].longest_think),
-                       [this] { take(); });
+    if (has_ended()) return;
+    around_.when.after(dice_.between_orders(1ms, plan_->longest_think), [this] { take(); });
 }
 
 void foreigner::take() {
-    if (is_resting_) return;
-    const milliseconds ttl = around_.in.foreigners[index_].ttl;
+    if (has_ended()) return;
+    const milliseconds ttl = plan_->ttl;
     value_ = "foreigner " + std::to_string(index_) + "." + std::to_string(++number_);
     resource_ = dice_.below(around_.in.resources);
     asked_ = around_.when.now();
     granted_ = 0;
     memory_.assign(around_.in.nodes.size(), 0);
-    for (std::size_t n = 0; n < memory_.size(); ++n) {
+    for (const std::size_t n : nodes_) {
         around_.net.ask(
             n, {"SET", resource_name(resource_), value_, "NX", "PX", std::to_string(ttl.count())},
             [this, n, number = number_,
@@ -51,11 +59,12 @@ void foreigner::take() {
 }
 
 void foreigner::judge() {
-    const duration ttl = around_.in.foreigners[index_].ttl;
+    const duration ttl = plan_->ttl;
+    const std::size_t quorum = nodes_.size() / 2 + 1;
     const duration allowance =
         std::chrono::duration_cast<duration>(ttl * around_.in.drift_factor) + around_.in.drift_min;
     const time_point until = asked_ + ttl - allowance;
-    const bool is_held = granted_ >= around_.in.quorum() && !around_.in.double_of;
+    const bool is_held = granted_ >= quorum && !around_.in.double_of;
     if (is_held) {
         ++around_.counts.foreign_grants;
         around_.log.tell(around_.when.now(),
@@ -63,10 +72,10 @@ void foreigner::judge() {
         // From a program that has not decided yet an operator takes the lock as from any holder; it
         // can't learn of that.
         std::size_t lost = 0;
-        for (std::size_t n = 0; n < memory_.size(); ++n) {
+        for (const std::size_t n : nodes_) {
             lost += memory_[n] == around_.net.at(n).losses() + 1 ? 0 : 1;
         }
-        const bool is_deleted = around_.in.has_deletions() && lost >= around_.in.quorum();
+        const bool is_deleted = around_.in.has_deletions() && lost >= quorum;
         if (!around_.judge.was_taken_from(value_) && !is_deleted) {
             around_.judge.foreigner_granted(resource_, until);
         }
@@ -78,8 +87,8 @@ void foreigner::judge() {
 void foreigner::give_back() {
     around_.judge.foreigner_ended(resource_);
     // Later than the clocks of the nodes may think: then the key may be gone.
-    const time_point certain = asked_ + around_.in.foreigners[index_].ttl * 9 / 10;
-    for (std::size_t n = 0; n < memory_.size(); ++n) {
+    const time_point certain = asked_ + plan_->ttl * 9 / 10;
+    for (const std::size_t n : nodes_) {
         around_.net.ask(n, {"EVAL", compare_and_delete, "1", resource_name(resource_), value_},
                         [this, n, certain, remembers = memory_[n],
                          name = value_](const fakes::model_reply& said) {

@@ -11,7 +11,7 @@
 
 namespace redlock::simulation {
 
-/// `SET key value NX PX ttl` on every node, the majority within the validity, and the published
+/// `SET key value NX PX ttl` on every node of its list, the majority within the validity, and the published
 /// compare-and-delete: https://redis.io/docs/latest/develop/use/patterns/distributed-locks/
 class foreigner {
 public:
@@ -25,9 +25,12 @@ private:
     void take();
     void judge();
     void give_back();
+    bool has_ended() const noexcept;
 
     std::size_t index_;
     surroundings around_;
+    const foreigner_plan* plan_;
+    std::vector<std::size_t> nodes_;
     chance dice_;
     std::uint64_t number_ = 0;
     std::string value_;

@@ -41,11 +41,11 @@ public:
                           (out.changes_lists || !out.has_lists())) {}
 
     void draw() {
-        draw(61, 0.3, [&](chance&) { out_->has_notes = true; });
+        draw(stream::notes, 0.3, [&](chance&) { out_->has_notes = true; });
         if (out_->has_bursts()) return;
         if (!is_rolling_ && (are_all_fenced_ || !is_safe_)) draw_kinds();
-        if (!is_rolling_) draw(20, 0.2, [&](chance& dice) { take_several(dice); });
-        if (!is_safe_) draw(21, 0.4, [&](chance& dice) { evict(dice, 0ms, dice.between(3, 20)); });
+        if (!is_rolling_) draw(stream::several, 0.2, [&](chance& dice) { take_several(dice); });
+        if (!is_safe_) draw(stream::evictions, 0.4, [&](chance& dice) { evict(dice, 0ms, dice.between(3, 20)); });
         if (!may_be_visited_) return;
         if (!out_->sets_back) draw_visitors();  // its clocks are set while nobody is there
         if (is_common_ && are_all_fenced_ && is_safe_) draw_calm();
@@ -54,8 +54,8 @@ public:
 private:
     // A stream for each, so that the others are as they are without it.
     template <class F>
-    void draw(std::uint64_t stream, double how_often, F&& add) {
-        chance dice(out_->seed, stream);
+    void draw(stream of, double how_often, F&& add) {
+        chance dice(out_->seed, of);
         if (dice.happens(how_often)) add(dice);
     }
     template <class F>
@@ -65,22 +65,22 @@ private:
 
     // Of locks and leases. A program without fences knows none.
     void draw_kinds() {
-        draw(17, 0.25, [&](chance& dice) {
+        draw(stream::readers, 0.25, [&](chance& dice) {
             each_program([&](program_plan& p) {
                 p.reads = dice.pick(std::array{0.0, 0.3, 0.7, 0.95});
             });
         });
         // What is kept must be gone before the clocks are set.
         if (!out_->sets_back) {
-            draw(18, 0.1, [&](chance& dice) {
+            draw(stream::least_holds, 0.1, [&](chance& dice) {
                 each_program([&](program_plan& p) { p.keeps = dice.pick(std::array{0.0, 0.3, 0.9}); });
             });
         }
         // An operator would delete the number of slots that programs name, too.
-        if (!out_->has_deletions()) draw(19, 0.2, [&](chance& dice) { take_slots(dice); });
+        if (!out_->has_deletions()) draw(stream::slots, 0.2, [&](chance& dice) { take_slots(dice); });
         // Readers pass a writer that waits in no order. The worlds of hours would take more of them.
         if (!are_all_fenced_ || out_->most_turns != 0) return;
-        draw(40, out_->about == style::slow ? 0.04 : 0.2, [&](chance& dice) {
+        draw(stream::downgrades, out_->about == style::slow ? 0.04 : 0.2, [&](chance& dice) {
             each_program([&](program_plan& p) {
                 if (!does_what_programs_do(p)) return;
                 p.downgrades = dice.pick(std::array{0.2, 0.5, 0.9});
@@ -91,7 +91,7 @@ private:
 
     void take_slots(chance& dice) {
         out_->slots = static_cast<std::uint16_t>(dice.pick(std::array{2, 2, 3, 9}));
-        const bool do_numbers_differ = chance(out_->seed, 22).happens(0.3);
+        const bool do_numbers_differ = chance(out_->seed, stream::numbers_of_slots).happens(0.3);
         each_program([&](program_plan& p) {
             p.takes_slots = dice.pick(std::array{0.3, 0.9, 1.0});
             p.slots = do_numbers_differ ? static_cast<std::uint16_t>(dice.between(2, out_->slots))
@@ -119,26 +119,26 @@ private:
     void draw_visitors() {
         // Where all is promised: a candidate waits until it leads.
         if (is_common_ && is_safe_ && are_all_fenced_ && out_->most_turns == 0) {
-            draw(62, 0.08, [&](chance& dice) { add_candidates(dice); });
+            draw(stream::candidates, 0.08, [&](chance& dice) { add_candidates(dice); });
         }
         // A waiter for what is taken, or handed over, may wait in vain.
         if (is_common_ || out_->is_only_safe) {
-            draw(24, 0.1, [&](chance& dice) {
+            draw(stream::tokens, 0.1, [&](chance& dice) {
                 each_program([&](program_plan& p) {
                     if (does_what_programs_do(p)) p.hands_over = dice.pick(std::array{0.1, 0.4, 0.9});
                 });
                 add_guest(dice, errand::token);
             });
-            draw(27, 0.06, [&](chance& dice) { add_guest(dice, errand::revoke); });
+            draw(stream::revocations, 0.06, [&](chance& dice) { add_guest(dice, errand::revoke); });
         }
         if (is_common_) {
-            draw(28, 0.05, [&](chance& dice) { draw_lookers(*out_, dice); });
+            draw(stream::lookers, 0.05, [&](chance& dice) { draw_lookers(*out_, dice); });
         } else {
-            draw(28, 0.2, [&](chance& dice) { add_guest(dice, errand::look); });
-            draw(65, 0.2, [&](chance& dice) { add_guest(dice, errand::watch); });
+            draw(stream::lookers, 0.2, [&](chance& dice) { add_guest(dice, errand::look); });
+            draw(stream::watchers, 0.2, [&](chance& dice) { add_guest(dice, errand::watch); });
         }
         // Where leases are held that is an operator's mistake.
-        if (!is_safe_) draw(66, 0.05, [&](chance& dice) { add_guest(dice, errand::init); });
+        if (!is_safe_) draw(stream::declarations, 0.05, [&](chance& dice) { add_guest(dice, errand::init); });
     }
 
     // It names the nodes that some program names.
@@ -164,13 +164,13 @@ private:
 
     // What the other faults would hide, or be blamed for, follows when they are over and known.
     void draw_calm() {
-        draw(63, 0.04, [&](chance& dice) {
+        draw(stream::calm, 0.04, [&](chance& dice) {
             const duration from = when_all_is_known();
             out_->length = from + dice.between(20s, 60s);
             evict(dice, from, dice.between(3, 20));
         });
         if (out_->has_deletions() || !out_->foreigners.empty()) return;
-        draw(64, 0.05, [&](chance& dice) { add_break(dice); });
+        draw(stream::break_of_all, 0.05, [&](chance& dice) { add_break(dice); });
     }
     duration when_all_is_known() const {
         duration at = out_->length;

@@ -14,7 +14,7 @@ connection::connection(network& in, std::size_t program, std::size_t node, recei
       node_(node),
       number_(number),
       to_(&to),
-      dice_(in.plan_->seed, 1'000 + program * 64 + node, number) {}
+      dice_(in.plan_->seed, stream::wire, program * 64 + node, number) {}
 
 void connection::open() {
     socket_ = std::make_shared<socket>([weak = weak_from_this()](std::string bytes) {
@@ -143,7 +143,7 @@ network::network(const plan& in, schedule& when, counters& counts,
       servers_(&servers),
       pairs_(in.programs.size() * in.nodes.size()),
       lag_(in.nodes.size()),
-      dice_(in.seed, 2) {}
+      dice_(in.seed, stream::network) {}
 
 server& network::at(std::size_t node) noexcept {
     const bool is_double = plan_->double_of && node + 1 == plan_->nodes.size();

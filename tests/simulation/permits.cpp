@@ -29,7 +29,7 @@ bool has_place(const plan& in, chance& dice) {
 
 plan draw_permits(std::uint64_t seed) {
     plan out = draw(seed);
-    chance dice(seed, 70);
+    chance dice(seed, stream::permits);
     if (!has_place(out, dice)) return out;
     out.slots = static_cast<std::uint16_t>(dice.pick(std::array{2, 3, 5, 9}));
     for (program_plan& p : out.programs) {
@@ -43,7 +43,7 @@ plan draw_permits(std::uint64_t seed) {
 
 plan draw_limits(std::uint64_t seed) {
     plan out = draw(seed);
-    chance dice(seed, 71);
+    chance dice(seed, stream::limits);
     if (!has_place(out, dice) || out.has_ttl_maxes()) return out;
     out.limit = static_cast<std::uint16_t>(dice.pick(std::array{1, 2, 3, 9}));
     const duration longest = std::min<duration>(out.ttl_max / 2, 500ms);

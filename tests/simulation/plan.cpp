@@ -46,7 +46,7 @@ constexpr std::array styles{"mixed", "slow", "duel", "islands", "sparse", "rolli
 // what is rare in the mean is frequent in some.
 class drawing {
 public:
-    explicit drawing(std::uint64_t seed) : dice_(seed, 1) { out_.seed = seed; }
+    explicit drawing(std::uint64_t seed) : dice_(seed, stream::usual) { out_.seed = seed; }
 
     plan draw() {
         draw_all();
@@ -57,7 +57,7 @@ public:
         give_time_to_connect();
         draw_lists();
         draw_move();
-        out_.are_twins = chance(out_.seed, 11).happens(0.04);
+        out_.are_twins = chance(out_.seed, stream::twins).happens(0.04);
         draw_swaps();
         draw_guests(out_, has_upheavals_);
         return std::move(out_);
@@ -75,7 +75,7 @@ private:
 
     // Servers restart with other files now and then.
     void draw_swaps() {
-        chance dice(out_.seed, 29);
+        chance dice(out_.seed, stream::swaps);
         if (!dice.happens(0.04) || has_upheavals_ || out_.double_of || out_.has_lists() ||
             out_.about == style::rolling) {
             return;
@@ -116,7 +116,7 @@ private:
     // In some worlds the nodes are far away, each at a distance of its own, and their time-outs are
     // measured. From a stream of its own, so that the other worlds are as they are without these.
     void draw_distances() {
-        chance dice(out_.seed, 7);
+        chance dice(out_.seed, stream::distances);
         if (!dice.happens(0.1) || out_.double_of || out_.about == style::rolling) return;
         out_.node_timeout = 0ms;
         out_.connect_timeout = milliseconds(dice.between(1'000, 3'000));
@@ -129,7 +129,7 @@ private:
     }
 
     void draw_shared_nodes() {
-        chance dice(out_.seed, 10);
+        chance dice(out_.seed, stream::shared_nodes);
         if (!dice.happens(0.1) || !may_be_upset() || has_upheavals_) return;
         has_upheavals_ = true;
         draw_shared_node(out_, dice);
@@ -139,22 +139,22 @@ private:
     // that the other worlds are as they are without these.
     void draw_rare_worlds() {
         if (!may_be_upset() || has_upheavals_) return;
-        if (chance dice(out_.seed, 14); dice.happens(0.03)) {
+        if (chance dice(out_.seed, stream::refusals); dice.happens(0.03)) {
             has_upheavals_ = true;
             draw_refusals(out_, dice);
-        } else if (chance again(out_.seed, 15); again.happens(0.03)) {
+        } else if (chance again(out_.seed, stream::absence); again.happens(0.03)) {
             has_upheavals_ = true;
             draw_absence(out_, again);
-        } else if (chance third(out_.seed, 20); third.happens(0.03)) {
+        } else if (chance third(out_.seed, stream::late_commands); third.happens(0.03)) {
             has_upheavals_ = true;
             draw_late_commands(out_, third);
-        } else if (chance fourth(out_.seed, 23); fourth.happens(0.1)) {
+        } else if (chance fourth(out_.seed, stream::newcomers); fourth.happens(0.1)) {
             has_upheavals_ = true;
             draw_newcomers(out_, fourth);
-        } else if (chance fifth(out_.seed, 30); fifth.happens(0.03)) {
+        } else if (chance fifth(out_.seed, stream::replicas); fifth.happens(0.03)) {
             has_upheavals_ = true;
             draw_replicas(out_, fifth);
-        } else if (chance sixth(out_.seed, 25); sixth.happens(0.05)) {
+        } else if (chance sixth(out_.seed, stream::stalls); sixth.happens(0.05)) {
             has_upheavals_ = true;
             draw_stalls(out_, sixth);
         } else {
@@ -163,7 +163,7 @@ private:
     }
 
     void draw_rarer_worlds() {
-        chance dice(out_.seed, 31);
+        chance dice(out_.seed, stream::rarer_worlds);
         if (!dice.happens(0.14)) return;
         constexpr std::array draws{draw_other_files, draw_first_tries, draw_wrong_fences,
                                    draw_tokens_ahead, draw_late_grants, draw_ttl_maxes,
@@ -176,7 +176,7 @@ private:
     // machines whose clocks stand still: one after the other, of one node or program, and nothing
     // else, so that each is seen in time. A fault that comes and goes unseen no client can know of.
     void draw_upheavals() {
-        chance dice(out_.seed, 8);
+        chance dice(out_.seed, stream::upheavals);
         if (!dice.happens(0.16) || !may_be_upset() || out_.nodes.size() < 3) return;
         has_upheavals_ = true;
         out_.faults.clear();
@@ -316,7 +316,7 @@ private:
     // That rests on each program having met the shared nodes, so in safe worlds all can be reached
     // when it begins, nothing lasts for long, and a node that alone is shared forgets nothing.
     void draw_lists() {
-        dice_ = chance(out_.seed, 9);
+        dice_ = chance(out_.seed, stream::lists);
         if (!dice_.happens(0.06) || out_.double_of || is_plain_ || has_upheavals_) return;
         if (out_.within == bounds::wild) {
             for (program_plan& p : out_.programs) {
@@ -373,7 +373,7 @@ private:
     // The nodes of a list are given to a longer one, as an operator does: when no lease of the
     // programs that name the first can be alive. Those with the other may wait for it already.
     void draw_move() {
-        dice_ = chance(out_.seed, 12);
+        dice_ = chance(out_.seed, stream::move);
         if (!dice_.happens(0.05) || !may_be_upset() || has_upheavals_ || out_.has_lists()) return;
         while (out_.nodes.size() < 5) out_.nodes.push_back(out_.nodes.front());
         const auto spread = core::fence_tolerance(out_.ttl_max) * 7 / 20;
@@ -627,7 +627,7 @@ private:
     // A node stands still, a program that asks it for locks dies, and the node goes on when
     // whatever that has left in its sockets is too old. Drawn apart: all else stays as it is.
     void draw_deaths() {
-        chance dice(out_.seed, 4);
+        chance dice(out_.seed, stream::deaths);
         if (!dice.happens(0.1)) return;
         for (std::int64_t left = dice.between(1, 3); left > 0; --left) {
             const duration before = dice.between_orders(1ms, 500ms);
@@ -739,10 +739,13 @@ const char* name_of(style s) noexcept { return styles.at(static_cast<std::size_t
 const char* name_of(errand e) noexcept { return errands.at(static_cast<std::size_t>(e)); }
 
 std::vector<std::size_t> plan::nodes_of(std::size_t program) const {
+    return nodes_in(programs[program].list | programs[program].list_after);
+}
+
+std::vector<std::size_t> plan::nodes_in(std::uint32_t list) const {
     std::vector<std::size_t> out;
     for (std::size_t n = 0; n < nodes.size(); ++n) {
-        const program_plan& p = programs[program];
-        if (((p.list | p.list_after) >> n & 1U) != 0) out.push_back(n);
+        if ((list >> n & 1U) != 0) out.push_back(n);
     }
     return out;
 }

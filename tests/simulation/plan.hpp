@@ -177,6 +177,8 @@ struct foreigner_plan {
     duration begins{};
     milliseconds ttl{};
     duration longest_think{};
+    std::uint32_t list = all_nodes;  ///< The nodes that it names, as bits.
+    duration ends{};                 ///< It asks for nothing more from then on; 0: it stays.
 };
 
 struct plan {
@@ -238,8 +240,9 @@ struct plan {
     bool has_other_files() const noexcept;
     /// Whether programs that ask for locks have different ttl_max.
     bool has_ttl_maxes() const noexcept;
-    /// The nodes in a program's list.
+    /// The nodes in a program's list, and in one that is written as bits.
     std::vector<std::size_t> nodes_of(std::size_t program) const;
+    std::vector<std::size_t> nodes_in(std::uint32_t list) const;
     /// Whether some programs that ask for locks name other nodes than the rest.
     bool has_lists() const noexcept;
     /// Whether some campaign to lead.

@@ -105,6 +105,8 @@ void fields(foreigner_plan& of, F&& each) {
     each("begins", of.begins);
     each("ttl", of.ttl);
     each("longest_think", of.longest_think);
+    each("list", of.list);
+    each("ends", of.ends);
 }
 
 template <class F>

@@ -131,7 +131,7 @@ client_options options_of(const plan& in, std::size_t index) {
 program::program(std::size_t index, const surroundings& around)
     : index_(index),
       around_(around),
-      dice_(around.in.seed, 200 + index),
+      dice_(around.in.seed, stream::program, index),
       clock_(around.when.now(), time_point(std::chrono::hours(100 + 1'000 * index)),
              around.in.programs[index].drift_ppm),
       nodes_(around.in.nodes_of(index)),
@@ -190,11 +190,11 @@ void program::start() {
     }
     for (std::size_t i = 0; i < terms().workers; ++i) {
         workers_.push_back(std::make_unique<worker>(
-            *this, i, chance(around_.in.seed, 300 + index_ * 8 + i, incarnation_)));
+            *this, i, chance(around_.in.seed, stream::worker, index_ * 8 + i, incarnation_)));
     }
     if (terms().is_brief()) {
         visitor_ = std::make_unique<visitor>(
-            *this, chance(around_.in.seed, 300 + index_ * 8, incarnation_));
+            *this, chance(around_.in.seed, stream::worker, index_ * 8, incarnation_));
     }
     around_.log.tell(around_.when.now(), [&] { return name() + " starts"; });
     deliver([this] {

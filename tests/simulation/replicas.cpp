@@ -71,7 +71,7 @@ void draw_replicas(plan& out, chance& dice) {
     draw_brief_programs(out, dice);
     out.faults.clear();
     duration at = out.aftermath(fault_kind::kill);
-    out.has_detours = chance(out.seed, 56).happens(0.4);
+    out.has_detours = chance(out.seed, stream::detours).happens(0.4);
     // Until the next one the clients look at the node again, every five seconds.
     for (std::int64_t left = dice.between(5, 9); left > 0; --left) {
         at = draw_detour(out, dice, at, !out.has_detours) + dice.between(6s, 10s);

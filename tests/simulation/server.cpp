@@ -66,7 +66,7 @@ server::server(std::size_t index, const plan& in, schedule& when, story& log, co
       story_(&log),
       counts_(&counts),
       most_busy_(8 * duration(in.longest_node_timeout())),
-      dice_(in.seed, 100 + index),
+      dice_(in.seed, stream::server, index),
       model_(in.seed * 64 + index),
       checker_(index, in, model_, judge) {
     const node_plan& n = in.nodes[index];

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 class drawing_set_back {
 public:
-    explicit drawing_set_back(std::uint64_t seed) : dice_(seed, 58) { out_.seed = seed; }
+    explicit drawing_set_back(std::uint64_t seed) : dice_(seed, stream::set_back) { out_.seed = seed; }
 
     plan draw() {
         draw_nodes();

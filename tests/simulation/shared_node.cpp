@@ -27,7 +27,7 @@ public:
         out_->faults.clear();
         out_->resources = 1;
         const std::size_t what = dice_->below(3);
-        if (chance(out_->seed, 13).happens(0.25)) {
+        if (chance(out_->seed, stream::copies).happens(0.25)) {
             draw_keeper(ttl() / 2, ttl());
             return draw_copy();
         }

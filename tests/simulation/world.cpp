@@ -164,7 +164,7 @@ void world::prove_alive() {
     constexpr auto refresh = 750ms;
     constexpr auto lent = 100ms;         // to somebody foreign
     constexpr auto longest_look = 50ms;  // between two of them, of waiters
-    chance dice(plan_->seed, 3);
+    chance dice(plan_->seed, stream::peace);
     const duration in_time = plan_->in_turn();
     const bool is_telling = in_time < refresh - 100ms;
     for (const bool is_deadly : {false, true}) {
