@@ -11,17 +11,21 @@ before all others: it has caught the bug before, and --keep writes those that do
 mutants.json. What the simulation does not run has a "test" that must fail, of the program
 lockable_tests, or of the "program" that it names: another one of Catch2's, where the test is a file, or
 with a "case" one of its cases; one in C, or python/NAME.py, where it is the name of the test.
-The command is built where a test runs it; those in C and Python get nodes of their own. The last line is
-"N of N caught". Status 1 where one was not; 2 where one could not be planted,
-since its text has moved, built or run. --clean names the simulation without a bug; it is built where
-none is named. --shard runs the I-th of N parts, and writes BUILD/shard-I-of-N.log: a line each with the
-bug, the verdict and the seconds, between tabs. --compile looks for none: it compiles the C++ and the Python of
+The command is built where a test runs it; those in C and Python get nodes of their own. A bug that an
+excuse of the judges must not cover has "hidden_by", the excuse in a wider form: with that, too, the
+same world breaks nothing. Else the world would not show how wide the excuse is.
+
+The last line is "N of N caught". Status 1 where one was not; 2 where one could not be planted, since its
+text has moved, built or run. --clean names the simulation without a bug; it is built where none is named.
+--shard runs the I-th of N parts, and writes BUILD/shard-I-of-N.log: a line each with the bug, the
+verdict and the seconds, between tabs. --compile looks for none: it compiles the C++ and the Python of
 each, as far as its syntax, and names those that do not compile or apply, or whose test is not there: a
-sample would meet them some day.
+sample would meet them some day. Bugs of one file are compiled together, and alone where that fails.
 """
 import argparse
 import ast
 import concurrent.futures
+import contextlib
 import fcntl
 import json
 import os
@@ -86,18 +90,29 @@ def edits(mutant):
     yield from mutant.get("also", [])
 
 
+def with_excuse(mutant):
+    """The bug, and beside it the judge's excuse in a wider form: that must hide it."""
+    return {**mutant, "also": [*mutant.get("also", []), mutant["hidden_by"]]}
+
+
+def swapped(text, swaps):
+    """The text with a bug in it; it raises a ValueError where what goes does not stand there once."""
+    for before, after in swaps:
+        if text.count(before) != 1:
+            raise ValueError(f"{text.count(before)} times\n{before}")
+        text = text.replace(before, after)
+    return text
+
+
 def planted(mutant, root):
     """The files with the bug in them, by path."""
     changed = {}
     for edit in edits(mutant):
         path = root / edit["file"]
-        text = changed.get(path) or path.read_text(encoding="utf-8")
-        for before, after in edit["swap"]:
-            if text.count(before) != 1:
-                fail(f"'{mutant['name']}' no longer applies: {edit['file']} has {text.count(before)} "
-                     f"times\n{before}")
-            text = text.replace(before, after)
-        changed[path] = text
+        try:
+            changed[path] = swapped(changed.get(path) or path.read_text(encoding="utf-8"), edit["swap"])
+        except ValueError as why:
+            fail(f"'{mutant['name']}' no longer applies: {edit['file']} has {why}")
     return changed
 
 
@@ -147,6 +162,20 @@ def build(root, jobs, program=SIMULATION):
         if done.returncode != 0:
             raise BuildFailed(done.stdout[-3000:])
     return root / BUILD / FOLDERS.get(program, "tests") / program
+
+
+@contextlib.contextmanager
+def built_with(mutant, root, options):
+    """What finds the bug, with the bug in it; the sources are as before when that was used."""
+    changed = planted(mutant, root)
+    before = {path: path.read_text(encoding="utf-8") for path in changed}
+    for path, text in changed.items():
+        path.write_text(text, encoding="utf-8")
+    try:
+        yield build(root, options.jobs, program_of(mutant))
+    finally:
+        for path, text in before.items():
+            path.write_text(text, encoding="utf-8")
 
 
 def run_test(root, program, name, options):
@@ -239,6 +268,13 @@ def hunt(program, clean, options, worlds, mutant):
     return f"{place}, {promise}", True
 
 
+def is_hidden(program, verdict, mutant, options, worlds):
+    """Whether nothing is broken any more where the bug was caught."""
+    seed = re.match(r"seed (\d+), ", verdict)
+    where = ("--seeds", f"{seed.group(1)}-{seed.group(1)}") if seed else ("--world", worlds)
+    return simulate(program, options, *where, needs=mutant.get("with")).returncode == 0
+
+
 def search(program, clean, options, world):
     """Whether some order of a small world breaks a promise, and none does without the bug."""
     said = simulate(program, options, "--orders", world)
@@ -267,17 +303,29 @@ def judge(root, program, clean, mutant, options, worlds):
     return hunt(program, clean, options, worlds, mutant)
 
 
+def judged(root, clean, mutant, options, worlds):
+    """What came of it, and whether all of it is as it has to be: with a wider excuse, too."""
+    with built_with(mutant, root, options) as program:
+        verdict, is_caught = judge(root, program, clean, mutant, options, worlds)
+    if not is_caught or "hidden_by" not in mutant:
+        return verdict, is_caught
+    with built_with(with_excuse(mutant), root, options) as program:
+        if is_hidden(program, verdict, mutant, options, worlds):
+            return f"{verdict}, hidden by a wider excuse", True
+    return f"{verdict}, NOT HIDDEN by a wider excuse", False
+
+
 AS_BUILT = ("-std=c++20", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wno-sign-conversion",
             "-Wshadow=local", "-Wno-restrict", "-Wno-maybe-uninitialized", "-Wno-subobject-linkage",
             "-Werror", "-DREDLOCK_HAS_TLS=1", "-fsyntax-only")
 
 
-def compiled(mutant, project):
-    """What the compilers say of the files with the bug; empty where they take them, and its test is there."""
-    said = lacks_test(mutant, project)
+def compiled(changed, project):
+    """What the compilers say of these texts, by their paths; empty where they take them."""
+    said = ""
     with tempfile.TemporaryDirectory() as folder:
         over = pathlib.Path(folder)
-        changed = {path.relative_to(project): text for path, text in planted(mutant, project).items()}
+        changed = {path.relative_to(project): text for path, text in changed.items()}
         for path, text in changed.items():
             (over / path).parent.mkdir(parents=True, exist_ok=True)
             (over / path).write_text(text, encoding="utf-8")
@@ -296,6 +344,35 @@ def compiled(mutant, project):
                  "-Iinclude", "-Isrc", "-I.", alone],
                 cwd=project, stderr=subprocess.PIPE, text=True, check=False).stderr
     return said
+
+
+def together(listed, project):
+    """The bugs in groups, and the files of a group with all of its bugs: bugs of one file that leave each
+    other's lines alone are compiled at once, since a compiler's time goes into what a file includes."""
+    groups = []
+    for mutant in listed:
+        changed = planted(mutant, project)
+        for group, files in groups if len(changed) == 1 else []:
+            if files.keys() != changed.keys():
+                continue
+            try:
+                files.update({path: swapped(text, mutant["swap"]) for path, text in files.items()})
+            except ValueError:
+                continue
+            group.append(mutant)
+            break
+        else:
+            groups.append(([mutant], changed))
+    return groups
+
+
+def what_is_wrong(group, files, project):
+    """A text for each of these bugs that does not compile; those that do not together are tried alone."""
+    said = compiled(files, project)
+    if said and len(group) > 1:
+        return [found for mutant in group
+                for found in what_is_wrong([mutant], planted(mutant, project), project)]
+    return [(group[0]["name"], said)] if said else []
 
 
 def lacks_test(mutant, project):
@@ -336,12 +413,15 @@ def log_of(root, options):
 def compile_all(project, options):
     listed = json.loads((project / "tests/simulation/mutants.json").read_text(encoding="utf-8"))
     listed = are_chosen(listed, options)
+    wrong = [(mutant["name"], text) for mutant in listed if (text := lacks_test(mutant, project))]
+    listed += [{**mutant["hidden_by"], "name": mutant["name"]} for mutant in listed if "hidden_by" in mutant]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as crew:
-        said = list(crew.map(lambda mutant: compiled(mutant, project), listed))
-    wrong = [(mutant["name"], text) for mutant, text in zip(listed, said) if text]
+        for found in crew.map(lambda group: what_is_wrong(*group, project), together(listed, project)):
+            wrong += found
     for name, text in wrong:
         print(f"{name}: DOES NOT COMPILE\n{text[:2000]}")
-    print(f"{len(listed) - len(wrong)} of {len(listed)} compile")
+    names = {mutant["name"] for mutant in listed}
+    print(f"{len(names) - len({name for name, _ in wrong})} of {len(names)} compile")
     return 2 if wrong else 0
 
 
@@ -361,7 +441,7 @@ def main():
     source = project / "tests/simulation/mutants.json"
     listed = json.loads(source.read_text(encoding="utf-8"))
     for mutant in listed:
-        planted(mutant, root)  # all must apply, also those that are not in the sample
+        planted(with_excuse(mutant) if "hidden_by" in mutant else mutant, root)  # also those not in the sample
     chosen = are_chosen(listed, options)
     if options.sample:
         # The same sources, the same sample: without a change of one it stays as it is.
@@ -379,21 +459,13 @@ def main():
         if run_test(root, program, name, options) != 0:
             fail(f"{name} of {program} fails without a bug, too")
     caught, can_build, log = 0, True, log_of(root, options)
+    worlds = str(project / "tests/simulation/worlds")
     for mutant in chosen:
         began = time.monotonic()
-        changed = planted(mutant, root)
-        before = {path: path.read_text(encoding="utf-8") for path in changed}
-        for path, text in changed.items():
-            path.write_text(text, encoding="utf-8")
         try:
-            program = build(root, options.jobs, program_of(mutant))
-            verdict, is_caught = judge(root, program, clean, mutant, options,
-                                       str(project / "tests/simulation/worlds"))
+            verdict, is_caught = judged(root, clean, mutant, options, worlds)
         except BuildFailed as why:
             verdict, is_caught, can_build = f"DOES NOT BUILD\n{why}", False, False
-        finally:
-            for path, text in before.items():
-                path.write_text(text, encoding="utf-8")
         caught += is_caught
         seed = re.match(r"seed (\d+), ", verdict)
         if options.keep and seed:

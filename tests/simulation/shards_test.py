@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Shows that the parts of mutants.py --shard are all of its bugs, each once, and have logs; builds none.
+# Shows what mutants.py --shard, --compile and a wider excuse do; builds no product.
 # SPDX-License-Identifier: MIT
 """usage: shards_test.py PROJECT BUILD [TEST...]"""
 import contextlib
@@ -8,6 +8,7 @@ import json
 import pathlib
 import re
 import sys
+import tempfile
 import unittest
 import unittest.mock
 
@@ -55,7 +56,7 @@ class Shards(unittest.TestCase):
         # The clean program is built, and each bug; what finds it is said here.
         with unittest.mock.patch.multiple(
                 mutants, build=lambda *_: BUILD / "program", run_test=lambda *_: 0,
-                judge=unittest.mock.Mock(side_effect=[*verdicts.items(), mutants.BuildFailed("why\nthere")])), \
+                judged=unittest.mock.Mock(side_effect=[*verdicts.items(), mutants.BuildFailed("why\nthere")])), \
                 unittest.mock.patch.object(sys, "argv", ["mutants.py", str(PROJECT), str(BUILD), "--shard", "1/70",
                                                          "--sample", "3", "--clean", "clean"]), \
                 contextlib.redirect_stdout(io.StringIO()) as said:
@@ -64,6 +65,46 @@ class Shards(unittest.TestCase):
         self.assertEqual([verdict for _, verdict, _ in lines], [*verdicts, "DOES NOT BUILD"])
         self.assertTrue(all(name in part("1/70") and re.fullmatch(r"\d+", seconds) for name, _, seconds in lines))
         self.assertTrue(said.getvalue().endswith("1 of 3 caught\n"))
+
+
+class Compiling(unittest.TestCase):
+    def wrong(self, *swaps):
+        """The names of those that do not compile, and how many groups they were in."""
+        with tempfile.TemporaryDirectory() as folder:
+            project = pathlib.Path(folder)
+            (project / "a.cpp").write_text("int one() { return 1; }\nint two() { return 2; }\n", encoding="utf-8")
+            listed = [{"name": str(i), "file": "a.cpp", "swap": [swap]} for i, swap in enumerate(swaps)]
+            groups = mutants.together(listed, project)
+            found = [each for group in groups for each in mutants.what_is_wrong(*group, project)]
+            return [name for name, _ in found], len(groups)
+
+    def test_bugs_of_a_file_are_compiled_together(self):
+        self.assertEqual(self.wrong(["1;", "3;"], ["2;", "4;"]), ([], 1))
+
+    def test_one_that_does_not_compile_is_named_alone(self):
+        self.assertEqual(self.wrong(["1;", "3;"], ["2;", "no;"]), (["1"], 1))
+
+    def test_bugs_of_one_line_are_compiled_apart(self):
+        self.assertEqual(self.wrong(["1;", "3;"], ["1;", "4;"], ["return 1", "return no"]), (["2"], 3))
+
+
+class Excuses(unittest.TestCase):
+    def test_a_bug_that_a_wider_excuse_does_not_hide_is_not_caught(self):
+        mutant = {"name": "a", "file": "a.cpp", "swap": [], "hidden_by": {"file": "b.hpp", "swap": []}}
+        for status, is_caught in ((0, True), (1, False)):
+            planted = []
+
+            @contextlib.contextmanager
+            def built_with(of, *_, seen=planted):
+                seen.append([edit["file"] for edit in mutants.edits(of)])
+                yield "program"
+
+            with unittest.mock.patch.multiple(
+                    mutants, built_with=built_with, judge=lambda *_: ("seed 7, available", True),
+                    simulate=lambda *words, **_: (self.assertIn("7-7", words),
+                                                  unittest.mock.Mock(returncode=status))[1]):
+                self.assertEqual(mutants.judged(BUILD, "clean", mutant, None, "worlds")[1], is_caught)
+            self.assertEqual(planted, [["a.cpp"], ["a.cpp", "b.hpp"]])
 
 
 if __name__ == "__main__":
