@@ -12,8 +12,8 @@ mutants.json. What the simulation does not run has a "test" that must fail, of t
 lockable_tests, or of the "program" that it names: another one of Catch2's, where the test is a file, or
 with a "case" one of its cases; one in C, or python/NAME.py, where it is the name of the test.
 The command is built where a test runs it; those in C and Python get nodes of their own. A bug that an
-excuse of the judges must not cover has "hidden_by", the excuse in a wider form: with that, too, the
-same world breaks nothing. Else the world would not show how wide the excuse is.
+excuse of the judges must not cover has "hidden_by": an edit that widens the excuse, and the "world" that
+breaks a promise with the bug, and none with both. So that world shows how wide the excuse is.
 
 The last line is "N of N caught". Status 1 where one was not; 2 where one could not be planted, since its
 text has moved, built or run. --clean names the simulation without a bug; it is built where none is named.
@@ -90,9 +90,9 @@ def edits(mutant):
     yield from mutant.get("also", [])
 
 
-def with_excuse(mutant):
-    """The bug, and beside it the judge's excuse in a wider form: that must hide it."""
-    return {**mutant, "also": [*mutant.get("also", []), mutant["hidden_by"]]}
+def with_excuses(mutant):
+    """The bug beside an excuse of the judges in a wider form, for each that must hide it in its world."""
+    return [{**mutant, "also": [*mutant.get("also", []), wider]} for wider in mutant.get("hidden_by", [])]
 
 
 def swapped(text, swaps):
@@ -268,13 +268,6 @@ def hunt(program, clean, options, worlds, mutant):
     return f"{place}, {promise}", True
 
 
-def is_hidden(program, verdict, mutant, options, worlds):
-    """Whether nothing is broken any more where the bug was caught."""
-    seed = re.match(r"seed (\d+), ", verdict)
-    where = ("--seeds", f"{seed.group(1)}-{seed.group(1)}") if seed else ("--world", worlds)
-    return simulate(program, options, *where, needs=mutant.get("with")).returncode == 0
-
-
 def search(program, clean, options, world):
     """Whether some order of a small world breaks a promise, and none does without the bug."""
     said = simulate(program, options, "--orders", world)
@@ -305,14 +298,19 @@ def judge(root, program, clean, mutant, options, worlds):
 
 def judged(root, clean, mutant, options, worlds):
     """What came of it, and whether all of it is as it has to be: with a wider excuse, too."""
+    def breaks(program, world):
+        return simulate(program, options, "--world", f"{worlds}/{world}").returncode != 0
+
     with built_with(mutant, root, options) as program:
         verdict, is_caught = judge(root, program, clean, mutant, options, worlds)
-    if not is_caught or "hidden_by" not in mutant:
-        return verdict, is_caught
-    with built_with(with_excuse(mutant), root, options) as program:
-        if is_hidden(program, verdict, mutant, options, worlds):
-            return f"{verdict}, hidden by a wider excuse", True
-    return f"{verdict}, NOT HIDDEN by a wider excuse", False
+        for wider in mutant.get("hidden_by", []):
+            if not breaks(program, wider["world"]):
+                return f"{verdict}, and NOT CAUGHT by {wider['world']}", False
+    for wider, both in zip(mutant.get("hidden_by", []), with_excuses(mutant)):
+        with built_with(both, root, options) as program:
+            if breaks(program, wider["world"]):
+                return f"{verdict}, and {wider['world']} NOT HIDDEN by a wider excuse", False
+    return verdict, is_caught
 
 
 AS_BUILT = ("-std=c++20", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wno-sign-conversion",
@@ -414,7 +412,7 @@ def compile_all(project, options):
     listed = json.loads((project / "tests/simulation/mutants.json").read_text(encoding="utf-8"))
     listed = are_chosen(listed, options)
     wrong = [(mutant["name"], text) for mutant in listed if (text := lacks_test(mutant, project))]
-    listed += [{**mutant["hidden_by"], "name": mutant["name"]} for mutant in listed if "hidden_by" in mutant]
+    listed += [{**wider, "name": mutant["name"]} for mutant in listed for wider in mutant.get("hidden_by", [])]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as crew:
         for found in crew.map(lambda group: what_is_wrong(*group, project), together(listed, project)):
             wrong += found
@@ -441,7 +439,8 @@ def main():
     source = project / "tests/simulation/mutants.json"
     listed = json.loads(source.read_text(encoding="utf-8"))
     for mutant in listed:
-        planted(with_excuse(mutant) if "hidden_by" in mutant else mutant, root)  # also those not in the sample
+        for one in (mutant, *with_excuses(mutant)):  # all must apply, also those that are not in the sample
+            planted(one, root)
     chosen = are_chosen(listed, options)
     if options.sample:
         # The same sources, the same sample: without a change of one it stays as it is.

@@ -90,21 +90,22 @@ class Compiling(unittest.TestCase):
 
 class Excuses(unittest.TestCase):
     def test_a_bug_that_a_wider_excuse_does_not_hide_is_not_caught(self):
-        mutant = {"name": "a", "file": "a.cpp", "swap": [], "hidden_by": {"file": "b.hpp", "swap": []}}
-        for status, is_caught in ((0, True), (1, False)):
-            planted = []
+        mutant = {"name": "a", "file": "a.cpp", "swap": [],
+                  "hidden_by": [{"world": "c.txt", "file": "b.hpp", "swap": []}]}
 
-            @contextlib.contextmanager
-            def built_with(of, *_, seen=planted):
-                seen.append([edit["file"] for edit in mutants.edits(of)])
-                yield "program"
+        @contextlib.contextmanager
+        def built_with(of, *_):
+            yield [edit["file"] for edit in mutants.edits(of)]
 
-            with unittest.mock.patch.multiple(
-                    mutants, built_with=built_with, judge=lambda *_: ("seed 7, available", True),
-                    simulate=lambda *words, **_: (self.assertIn("7-7", words),
-                                                  unittest.mock.Mock(returncode=status))[1]):
+        # The status of the world with the bug, and with the excuse beside it.
+        for alone, both, is_caught in ((1, 0, True), (1, 1, False), (0, 0, False)):
+            def simulate(program, _, *words, alone=alone, both=both):
+                self.assertEqual(words, ("--world", "worlds/c.txt"))
+                return unittest.mock.Mock(returncode={"a.cpp": alone, "a.cpp b.hpp": both}[" ".join(program)])
+
+            with unittest.mock.patch.multiple(mutants, built_with=built_with, simulate=simulate,
+                                              judge=lambda *_: ("seed 7, available", True)):
                 self.assertEqual(mutants.judged(BUILD, "clean", mutant, None, "worlds")[1], is_caught)
-            self.assertEqual(planted, [["a.cpp"], ["a.cpp", "b.hpp"]])
 
 
 if __name__ == "__main__":
