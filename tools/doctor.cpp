@@ -194,11 +194,13 @@ int doctor(const doctor_request& request) {
                 complain(ec.message());
                 return over(own_failure);
             }
-            if (request.is_ready) return over(tell_unready(reports, request.nodes_to_be_ready));
             const auto all = all_findings(reports, found.client);
-            const std::string text = request.json ? findings_to_json(reports, all, found.source)
-                                                  : findings_to_text(reports, all, found.source);
-            over(print(text) ? status_of(all) : own_failure);
+            std::string text;
+            if (request.json) text = findings_to_json(reports, all, found.source);
+            else if (!request.is_ready) text = findings_to_text(reports, all, found.source);
+            if (!print(text)) return over(own_failure);
+            over(request.is_ready ? tell_unready(reports, request.nodes_to_be_ready)
+                                  : status_of(all));
         });
     });
 }

@@ -90,7 +90,9 @@ std::optional<slot_name> as_slot(const std::string& name) {
     slot_name out{name.substr(0, mark)};
     const char* const end = name.data() + name.size();
     const auto read = std::from_chars(name.data() + mark + 1, end, out.number);
-    const bool is_number = read.ec == std::errc() && read.ptr == end && out.number < max_slots;
+    // As the keys of slots are written: "r#07" is a lock of its own.
+    const bool is_number = read.ec == std::errc() && read.ptr == end && out.number < max_slots &&
+                           name.compare(mark + 1, name.npos, std::to_string(out.number)) == 0;
     return is_number ? std::optional(std::move(out)) : std::nullopt;
 }
 

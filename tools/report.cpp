@@ -273,7 +273,8 @@ bool print(std::string_view text) {
     return false;
 }
 
-void confirm(const std::string& command, const std::string& condition, const std::string& what) {
+bool is_confirmed(const std::string& command, const std::string& condition,
+                  const std::string& what) {
     if (::isatty(STDIN_FILENO) == 0) {
         fail(command + " asks before it does anything, and there is no terminal to ask on: " +
              condition + ", say --yes");
@@ -281,7 +282,11 @@ void confirm(const std::string& command, const std::string& condition, const std
     std::cerr << what << "\nType yes to go on: " << std::flush;
     std::string answer;
     std::getline(std::cin, answer);
-    if (answer != "yes") fail("nothing was changed");
+    return answer == "yes";
+}
+
+void confirm(const std::string& command, const std::string& condition, const std::string& what) {
+    if (!is_confirmed(command, condition, what)) fail("nothing was changed");
 }
 
 std::string replace_file(const std::string& file, std::string_view text, readers who) {

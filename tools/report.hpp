@@ -60,9 +60,12 @@ void tell(const json_value& what);
 /// Writes `text` unchanged to standard output. Where that fails, complains and returns false.
 bool print(std::string_view text);
 
-/// Asks on the terminal whether to go on, and fails otherwise. Where there is none, it fails with
-/// the words that `command` asks before it does anything, and that a script has to say --yes,
-/// `condition` given. `what`: what will happen.
+/// Asks on the terminal whether to go on. Where there is none, it fails with the words that
+/// `command` asks before it does anything, and that a script has to say --yes, `condition` given.
+/// `what`: what will happen.
+bool is_confirmed(const std::string& command, const std::string& condition,
+                  const std::string& what);
+/// The same; where the answer is no it fails.
 void confirm(const std::string& command, const std::string& condition, const std::string& what);
 
 enum class readers { owner, all };  ///< Which users may read it; `all` as far as the umask allows.

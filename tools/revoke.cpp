@@ -153,14 +153,19 @@ int revoke_one(const revoke_request& request, const configuration& found,
         if (const int status = by.end(success); status != success) return status;
     }
     const std::string others = other_types(state);
-    if (!others.empty() && !has_holder(state)) fail(about_other_data(resource, others));
+    if (!others.empty() && !has_holder(state)) {
+        complain(about_other_data(resource, others));
+        return own_failure;
+    }
     if (!has_holder(state) && !state.decided) {
         complain_of_silence(state);
         return no_quorum;
     }
-    if (has_holder(state) && !request.yes) {
-        confirm("release --force",
-                "if '" + resource + "' is to be taken from its holders", warning(state));
+    if (has_holder(state) && !request.yes &&
+        !is_confirmed("release --force", "if '" + resource + "' is to be taken from its holders",
+                      warning(state))) {
+        complain("'" + resource + "' was left as it is");
+        return own_failure;
     }
     asking by(found.client);
     auto [ec, done] = by.wait_for<revocation>([&](client& on, auto handler) {

@@ -102,20 +102,27 @@ constexpr auto between_tries = 250ms;
 bool is_open(const resource_state& state) { return !state.decided; }
 
 // What the nodes say of each, when all are decided, or the wait is over.
-std::vector<resource_state> states_of(const std::vector<std::string>& resources, client& asking,
-                                      asio::io_context& context, std::chrono::milliseconds wait) {
-    std::vector<resource_state> out(resources.size());
+std::vector<resource_state> states_of(const run_request& request, client& asking,
+                                      asio::io_context& context, clock::time_point until,
+                                      narrator& says) {
+    std::vector<resource_state> out(request.resources.size());
     asio::steady_timer rest(context);
-    for (const auto until = clock::now() + wait;;) {
+    for (;;) {
         std::size_t open = out.size();
         for (std::size_t i = 0; i < out.size(); ++i) {
-            asking.async_inspect(resources[i], [&, i](error_code, const resource_state& shown) {
+            const std::string& name = request.resources[i];
+            asking.async_inspect(name, [&, i](error_code, const resource_state& shown) {
                 out[i] = shown;
                 --open;
             });
         }
         while (open > 0) context.run_one();
-        if (std::none_of(out.begin(), out.end(), is_open) || clock::now() >= until) return out;
+        const auto silent = std::find_if(out.begin(), out.end(), is_open);
+        if (silent == out.end() || clock::now() >= until) {
+            says.waited();
+            return out;
+        }
+        says.without_quorum(*silent, {});
         open = 1;
         rest.expires_after(between_tries);
         rest.async_wait([&](error_code) { open = 0; });
@@ -126,9 +133,10 @@ std::vector<resource_state> states_of(const std::vector<std::string>& resources,
 // If an outer run holds what is wanted, by the nodes' word, replaces this process by CMD: so CMD
 // is in the process group that the outer run ends when its lease is lost. Returns the exit status
 // if that fails or would be a deadlock, or if the nodes name no holder before the wait is
-// over: the outer run may not be waited for. Nothing if the run has to acquire its own lock.
+// over: the outer run may not be waited for. Nothing if the run has to acquire its own lock, with
+// what is left of `wait` then.
 std::optional<int> run_under_outer_lock(const run_request& request, const configuration& from,
-                                        std::chrono::milliseconds wait,
+                                        std::chrono::milliseconds& wait,
                                         const inherited_signals& given) {
     const auto around = locks_around();
     const bool is_named = std::any_of(around.begin(), around.end(), [&](const held_lock& h) {
@@ -141,7 +149,9 @@ std::optional<int> run_under_outer_lock(const run_request& request, const config
     first_contact contact(options);
     client asking(context.get_executor(), options);
     contact.wait(context);
-    const auto states = states_of(request.resources, asking, context, wait);
+    const auto began = clock::now();
+    narrator says(request);
+    const auto states = states_of(request, asking, context, began + wait, says);
     asking.close();
     const auto unknown = std::find_if(states.begin(), states.end(), is_open);
     if (unknown != states.end()) {
@@ -157,7 +167,7 @@ std::optional<int> run_under_outer_lock(const run_request& request, const config
     switch (whole.what) {
         case footing::kind::own: break;
         case footing::kind::outer:
-            narrator(request).nested(whole.under.fence);
+            says.nested(whole.under.fence);
             return become(request.command,
                           variables_for(request.resources, whole.under, whole.slots, whole.note,
                                         around),
@@ -180,6 +190,8 @@ std::optional<int> run_under_outer_lock(const run_request& request, const config
     }
     context.restart();
     context.run_for(longest_answer(from.client));
+    const auto spent = std::chrono::floor<std::chrono::milliseconds>(clock::now() - began);
+    wait -= std::min(wait, spent);
     return std::nullopt;
 }
 

@@ -188,9 +188,11 @@ int release(const release_request& request) {
     const auto found = find_nodes(request.nodes);
     const auto token = read_token(request.token_file);
     asking by(found.client);
-    // It has to be held for as long as the nodes take to answer, and no longer than it was.
-    const auto ttl = std::min<milliseconds>(
-        std::max<milliseconds>(4 * longest_answer(found.client), 1s), found.client.ttl_max);
+    // It has to be held for as long as the nodes take to answer, beside the drift allowance.
+    const auto held_for = std::max<milliseconds>(4 * longest_answer(found.client), 1s);
+    const auto whole = std::chrono::ceil<milliseconds>((held_for + found.client.drift_min) /
+                                                       (1 - found.client.drift_factor));
+    const auto ttl = std::min<milliseconds>(whole, found.client.ttl_max);
     auto [adopted, status] = adopt(by, token, ttl);
     if (status != success) return by.end(status);
     lease held = std::move(adopted);

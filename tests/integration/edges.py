@@ -114,6 +114,7 @@ class Edges(OnNodes):
             outer.stdin.write(b"go\n")
             outer.stdin.flush()
             self.assertEqual(outer.wait(LONGEST_S), 0)
+            self.assertIn(b"no quorum of nodes may vote", outer.stderr.read())
 
     def test_a_nested_run_in_an_outage_ends_when_its_wait_is_over(self):
         alive, dead = self.list_of((0, None), (1, None)), self.list_of((0, None), (None, None))
@@ -121,6 +122,45 @@ class Edges(OnNodes):
             outer.stdin.write(b"go\n")
             outer.stdin.flush()
             self.assertEqual(outer.wait(LONGEST_S), 121)
+
+    def on_each_node(self, *words):
+        for node in json.loads(pathlib.Path(CONFIG).read_text())["nodes"]:
+            subprocess.run(["redis-cli", "-u", node, *words], stdout=subprocess.DEVNULL, timeout=LONGEST_S,
+                           check=True)
+
+    def test_data_of_another_program_hides_no_other_lock_from_an_operator(self):
+        self.on_each_node("HSET", self.resource, "field", "value")
+        self.expect(0, "acquire", self.resource + "2")
+        got = call("release", "--force", "--yes", self.resource, self.resource + "2")
+        self.assertEqual(got.returncode, 125, got.stderr)
+        self.assertIn(f"'{self.resource}' is no lock", got.stderr)
+        self.assertIn(f"'{self.resource}2' was taken from", got.stdout)
+
+    def test_a_name_like_that_of_a_slot_is_a_lock_of_its_own(self):
+        with running("run", "--slots", "8", "--permits", "8", self.resource, "--", "sh", "-c",
+                     "echo up >&2; sleep 60", until="up") as process:
+            token = self.expect(0, "acquire", "--ttl", "30s", self.resource + "#07")
+            self.assertIn(self.resource + "#07", self.expect(0, "list"))
+            self.expect(0, "release", "--force", "--yes", self.resource + "#07")
+            self.expect(123, "release", stdin=token)
+            slots = json.loads(self.expect(0, "inspect", "--json", self.resource))["slots"]
+            self.assertEqual(len(slots), 8)
+            self.assertIsNone(process.poll())
+
+    def test_a_large_drift_leaves_time_for_a_release(self):
+        path = pathlib.Path(self.list_of((0, None), (1, None), (2, None)))
+        config = json.loads(path.read_text())
+        config.update(ttl_max_ms=60000, node_timeout_ms=50, drift_min_ms=1000)
+        path.write_text(json.dumps(config))
+        token = self.expect(0, "acquire", "--config", str(path), "--wait", "20s", "--ttl", "30s", self.resource)
+        self.expect(0, "release", "--config", str(path), stdin=token)
+
+    def test_doctor_prints_json_also_where_it_says_whether_nodes_are_ready(self):
+        path = self.list_of((0, None), (1, None))
+        self.expect(0, "run", "--config", path, "r", "--", "true")
+        for status, which in ((0, path), (1, self.list_of((0, None), (None, None)))):
+            said = json.loads(self.expect(status, "doctor", "--ready", "--json", "--config", which))
+            self.assertEqual([node["votes"] for node in said["nodes"]], [status == 0] * 2)  # other_set, dead
 
     def test_a_program_for_passwords_that_fails_is_named(self):
         path = pathlib.Path(self.list_of((0, None), (1, None), (2, None)))

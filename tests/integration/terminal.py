@@ -265,6 +265,19 @@ class OnATerminal(unittest.TestCase):
         self.terminal.type("no")
         self.terminal.prompt()
 
+    def test_an_operator_answers_for_each_lock(self):
+        self.terminal.type("for name in a b c; do redlock acquire --ttl 60s kept-$name >/dev/null; done; "
+                           "redlock release --force kept-{a,b,c}")
+        shown = ""
+        for answer in ("yes", "no", "yes"):
+            shown += self.terminal.expect("go on: ")
+            self.terminal.type(answer)
+        shown += self.terminal.prompt(125)
+        self.assertIn("'kept-b' was left as it is", shown)
+        self.assertNotIn("nothing was changed", shown)
+        self.terminal.type("redlock list")
+        self.assertEqual(re.findall("kept-.", self.terminal.prompt(0)), ["kept-b"])
+
     def test_a_pager_has_the_keyboard(self):
         pager = "bash -c 'read -r first; read -rsn1 key </dev/tty; echo \"$first, $key\"; cat >big'"
         self.terminal.type(f"redlock run r -- sh -c 'echo up; seq 100000' | {pager}; echo en''d")
