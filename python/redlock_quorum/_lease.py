@@ -132,7 +132,7 @@ class Lease(Single):
     def token(self) -> str:
         """Text with which another process can prolong or release it: `Client.adopt`, `redlock
         release`. It is a secret. Empty if the lease is over."""
-        return bytes(self._of_living(library.lease_token, b"")).decode()
+        return bytes(self._of_living(library.lease_token, b"")).decode() if self.valid else ""
 
     @property
     def lost(self) -> Lost:
@@ -259,8 +259,10 @@ class Lease(Single):
         with self._gate:
             if not self._handle.value:
                 return self._was_lost
-            # A copy, which stays when the lease is released meanwhile.
-            copy = os.dup(library.lease_lost_fd(self._handle))
+            descriptor = library.lease_lost_fd(self._handle)
+            if descriptor < 0:
+                raise error_of(-3)
+            copy = os.dup(descriptor)  # which stays when the lease is released meanwhile
             self._waiters += 1
         try:
             poll = select.poll()

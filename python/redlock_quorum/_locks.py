@@ -132,8 +132,9 @@ class Lock(Single):
         lease.release()
 
     def locked(self) -> bool:
-        """Whether anybody holds one of its resources, by what a quorum of nodes says."""
-        return any(is_held(self._client.inspect(name)) for name in self.resources)
+        """Whether anybody holds one of its resources, or of a semaphore one of its slots, by what a quorum of
+        nodes says."""
+        return any(is_held(self._client.inspect(name), self._options) for name in self.resources)
 
     def owned(self) -> bool:
         """Whether this object has a lease that is valid, by the clock at this call."""
@@ -347,11 +348,13 @@ class Leader:
     """Seconds since it was elected; 0 if the nodes do not show it."""
 
 
-def is_held(state: Any) -> bool:
-    """By what `inspect` shows."""
-    if not state["held"] and not state["decided"]:
+def is_held(state: Any, options: Optional[Options] = None) -> bool:
+    """By what `inspect` shows; of a semaphore's options, whether a slot is."""
+    has_slots = options is not None and options.slots > 0
+    held = any(not slot["kept"] for slot in state["slots"]) if has_slots else bool(state["held"])
+    if not held and not state["decided"]:
         raise NoQuorum("too few nodes answered")
-    return bool(state["held"])
+    return held
 
 
 def leader_in(state: Any) -> Optional[Leader]:

@@ -19,7 +19,8 @@ from typing import (Any, AsyncIterator, Awaitable, Callable, Dict, List, Mapping
                     Union)
 
 from . import _client, _interrupts, _lease, _locks
-from ._errors import Contended, Error, LeaseLost, NotHeld, WouldDeadlock, WrongType, check, error_of
+from ._errors import (Contended, Error, LeaseLost, NoQuorum, NotHeld, ValidityExhausted, WouldDeadlock,
+                      WrongType, check, error_of)
 from ._kinds import Kinds
 from ._native import Options, Single, byref, c_void_p, library
 from ._options import Resources, count
@@ -387,9 +388,11 @@ class Lock(Single):
         await lease.release()
 
     async def locked(self) -> bool:
-        """Whether anybody holds one of its resources, by what a quorum of nodes says."""
+        """Whether anybody holds one of its resources, or of a semaphore one of its slots, by what a quorum of
+        nodes says."""
         for name in self.resources:
-            if _locks.is_held(await _in_thread(functools.partial(self._client.inspect, name))):
+            state = await _in_thread(functools.partial(self._client.inspect, name))
+            if _locks.is_held(state, self._options):
                 return True
         return False
 
@@ -446,9 +449,11 @@ class RateLimiter(Single):
             if error is None:
                 return
             left = end - time.monotonic()
-            if not isinstance(error, Contended) or left <= 0:
+            if not isinstance(error, (Contended, NoQuorum, ValidityExhausted)) or left <= 0:
                 raise error
-            await asyncio.sleep(min(left, max(0.001, error.retry_after)))
+            # As the library rests where nodes failed.
+            pause = max(0.001, error.retry_after) if isinstance(error, Contended) else 0.1
+            await asyncio.sleep(min(left, pause))
 
     async def _use(self, number: int) -> Optional[Error]:
         cancel = _interrupts.Cancel()
@@ -517,6 +522,8 @@ class Election(_locks.Candidate):
                     await asyncio.wait((working,))
             if not working.cancelled() and (error := working.exception()) is not None:
                 raise error
+            if not losing.cancelled() and (error := losing.exception()) is not None:
+                raise error  # the loss could not be waited for
             raise LeaseLost(f"the term of {self._name!r} was lost")
 
     @property

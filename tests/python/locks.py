@@ -19,6 +19,7 @@ from datetime import timedelta
 
 import redlock_quorum as redlock
 from redlock_quorum import _client, _interrupts, _locks, _times, aio
+from redlock_quorum._native import library
 
 LONGEST_S = 60  # ends what hangs; judges no speed
 
@@ -413,7 +414,11 @@ class Locks(TwoClients):
             self.assertEqual({a.slot, b.slot}, {0, 1})
             self.assertRaises(redlock.Contended, semaphore.acquire)
         with semaphore:
-            pass
+            self.assertTrue(semaphore.locked())
+            self.assertFalse(self.client.lock(self.id()).locked())  # another lock, as nested ones are
+        await_value(self, "locked", semaphore.locked, False)
+        with self.client.lock(self.id()):
+            self.assertFalse(semaphore.locked())
 
     def test_a_semaphore_gives_several_permits_at_once(self):
         two = self.client.semaphore(self.id(), 3, permits=2)
@@ -563,6 +568,19 @@ class Locks(TwoClients):
         self.assertGreater(adopted.remaining, 20)
         adopted.release()
         self.assertRaises(redlock.NotHeld, self.other.adopt, token)
+
+    def test_a_lost_lease_has_no_token(self):
+        lease = self.client.lock(self.id(), ttl=0.2, renew=False).acquire()
+        self.assertNotEqual(lease.token, "")
+        self.assertTrue(lease.lost.wait(LONGEST_S))
+        self.assertEqual(lease.token, "")
+
+    def test_without_descriptors_a_wait_for_a_loss_says_so(self):
+        lease = self.client.lock(self.id(), ttl=20).acquire()
+        with unittest.mock.patch.object(library, "lease_lost_fd", lambda _: -1):
+            for ask in (lease.lost.wait, lease.lost.fileno):
+                self.assertRaises(redlock.SystemRefused, ask)
+        lease.release()
 
     def test_a_dropped_lease_is_released(self):
         self.client.lock(self.id()).acquire()

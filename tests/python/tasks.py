@@ -8,6 +8,7 @@ import os
 import pathlib
 import random
 import resource
+import socket
 import sys
 import threading
 import time
@@ -442,6 +443,25 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
         slots = self.client.semaphore(self.id(), 2)
         async with slots as a, slots as b:
             self.assertEqual({a.slot, b.slot}, {0, 1})
+            self.assertTrue(await slots.locked())
+
+    async def test_a_call_of_a_limiter_rides_out_an_outage(self):
+        configuration = json.loads(pathlib.Path(os.environ["REDLOCK_CONFIG"]).read_text(encoding="utf-8"))
+        async with aio.Client({**configuration, "node_timeout_ms": 100}) as hasty:
+            limiter = hasty.rate_limiter(self.id(), 1, 20)
+            await hasty.rate_limiter(self.id() + "before", 1, 20).acquire(wait=LONGEST_S)  # the nodes vote
+            for node in configuration["nodes"][:2]:
+                host, _, port = node.rpartition("/")[2].rpartition(":")
+                with socket.create_connection((host, int(port))) as server:
+                    server.sendall(b"CLIENT PAUSE 1500 ALL\r\n")
+                    self.assertEqual(server.recv(64), b"+OK\r\n")
+            await limiter.acquire(wait=LONGEST_S)
+
+    async def test_a_leader_that_cannot_wait_for_its_loss_says_so(self):
+        election = self.client.election(self.id())
+        with unittest.mock.patch.object(library, "lease_lost_fd", lambda _: -1):
+            with self.assertRaises(redlock.SystemRefused):
+                await election.lead(lambda _: asyncio.sleep(LONGEST_S))
 
     async def test_the_other_kinds(self):
         async with self.client.reader(self.id()) as one, self.client.reader(self.id()) as two:
