@@ -169,7 +169,8 @@ private:
             out_->length = from + dice.between(20s, 60s);
             evict(dice, from, dice.between(3, 20));
         });
-        if (out_->has_deletions() || !out_->foreigners.empty()) return;
+        // A campaign has no end: its candidate would take the office when the others have come to rest.
+        if (out_->has_elections() || out_->has_deletions() || !out_->foreigners.empty()) return;
         draw(stream::break_of_all, 0.05, [&](chance& dice) { add_break(dice); });
     }
     duration when_all_is_known() const {
