@@ -350,7 +350,7 @@ def together(listed, project):
     groups = []
     for mutant in listed:
         changed = planted(mutant, project)
-        for group, files in groups if len(changed) == 1 else []:
+        for group, files in groups if "also" not in mutant else []:
             if files.keys() != changed.keys():
                 continue
             try:
