@@ -339,7 +339,7 @@ def compiled(changed, project):
             alone.write_text(f'#include "{over / path}"\n', encoding="utf-8")
             said += subprocess.run(
                 [os.environ.get("CXX", "c++"), *AS_BUILT, f"-I{over}/include", f"-I{over}/src", f"-I{over}",
-                 "-Iinclude", "-Isrc", "-I.", alone],
+                 f"-I{over}/tests", "-Iinclude", "-Isrc", "-I.", "-Itests", alone],
                 cwd=project, stderr=subprocess.PIPE, text=True, check=False).stderr
     return said
 
