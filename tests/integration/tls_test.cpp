@@ -12,6 +12,8 @@
 
 #include <redlock/blocking_client.hpp>
 
+#include <boost/asio/post.hpp>
+
 #include <cstdlib>
 #include <fstream>
 #include <stdexcept>
@@ -241,6 +243,32 @@ TEST_CASE("a handshake that hangs, or is cut, delays nobody, and is made again",
         REQUIRE(d.until([&] { return d.log().up("n0"); }, options.connect_timeout));
         CHECK(between.connections_accepted() == 1);  // at the first try
         CHECK(d.acquire("r").error() == error_code{});
+    }
+}
+
+TEST_CASE("what is still unread when a write fails opens no connection again", "[tls]") {
+    tls_cluster tls(1);
+    hostile_proxy between(tls.ports[0]);
+    auto options = tls.options();
+    options.nodes[0].port = between.node("n0").port;
+    driver d(options);
+    for (int i = 0; i < 5; ++i) {
+        INFO(i);
+        d.await_up("n0");
+        between.set({.what = harm::kind::reset, .after = 20});
+        auto first = d.start_acquire("a" + std::to_string(i), {.ttl = 20s, .wait = patience});
+        catch_up(d.context());  // it is sent
+        REQUIRE(eventually([&] { return between.has_struck(); }));
+        // The first bytes of the answer are read between the call and its write.
+        driver::granted second;
+        bool is_begun = false;
+        boost::asio::post(d.context(), [&] {
+            second = d.start_acquire("b" + std::to_string(i), {.ttl = 20s, .wait = patience});
+            is_begun = true;
+        });
+        REQUIRE(d.until([&] { return is_begun; }));
+        CHECK(d.finish(second).error() == error_code{});
+        CHECK(d.finish(first).error() == error_code{});
     }
 }
 

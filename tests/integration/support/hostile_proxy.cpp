@@ -30,8 +30,9 @@ using kind = harm::kind;
 
 std::size_t at(side s) { return static_cast<std::size_t>(s); }
 
+bool ends_one(kind what) { return what == kind::cut || what == kind::reset; }
 bool is_sudden(kind what) {
-    return what == kind::cut || what == kind::stall || what == kind::vanish;
+    return ends_one(what) || what == kind::stall || what == kind::vanish;
 }
 
 }  // namespace
@@ -76,7 +77,7 @@ public:
         }
         if (c.listens != harm_.listeners) return nothing;
         // A later connection finds nobody, either.
-        if (has_struck_ && harm_.what != kind::cut && is_sudden(harm_.what)) freeze(c);
+        if (has_struck_ && !ends_one(harm_.what) && is_sudden(harm_.what)) freeze(c);
         return harm_;
     }
     void freeze(connection& c) const {
@@ -101,19 +102,17 @@ public:
         return {.bytes = std::min(size, h.after - std::min(h.after, c.passed[at(s)]))};
     }
 
-    // Counts what passed. Whether this was the last before the connection is cut.
-    bool strikes(connection& c, side s, std::size_t bytes) {
+    // Counts what passed. This may have been the last, as whoever sees `has_struck` relies on.
+    void count(connection& c, side s, std::size_t bytes) {
         const std::lock_guard lock(mutex_);
         const harm& h = harm_of(c);
         c.passed[at(s)] += bytes;
         if (c.listens == harm_.listeners) passed_[at(s)] += bytes;
-        if (!is_sudden(h.what) || h.where != s || has_struck_ || c.passed[at(s)] < h.after) {
-            return false;
-        }
+        if (!is_sudden(h.what) || h.where != s || has_struck_ || c.passed[at(s)] < h.after) return;
+        if (h.what == kind::reset) c.client.set_option(asio::socket_base::linger(true, 0));
+        if (ends_one(h.what)) close(c);
+        else freeze(c);
         has_struck_ = true;
-        if (h.what == kind::cut) return true;
-        freeze(c);
-        return false;
     }
 
     asio::awaitable<void> pass_on(connection_ptr c, side s, std::string_view data) {
@@ -131,7 +130,8 @@ public:
                 co_await rest.async_wait(token);
             }
             co_await asio::async_write(to, asio::buffer(data.substr(0, next.bytes)), token);
-            if (error || strikes(*c, s, next.bytes)) close(*c);
+            if (error) close(*c);
+            else count(*c, s, next.bytes);
             data.remove_prefix(next.bytes);
         }
     }

@@ -21,12 +21,13 @@ struct harm {
         delay,     ///< What comes in on that side is passed on later.
         throttle,  ///< Both sides get one byte at a time.
         cut,       ///< Ends one connection, once.
+        reset,     ///< The same, at once: what was written before can be read, and nothing written.
         stall,     ///< Nothing passes any more on either side, until healed.
         vanish     ///< The same, and what connections had begun by then stays so: half-open.
     };
     kind what = kind::none;
     side where = side::replies;
-    std::size_t after = 0;   ///< So many bytes of that side pass before; for cut, stall and vanish.
+    std::size_t after = 0;   ///< So many bytes of that side pass before; for cut, reset, stall and vanish.
     bool listeners = false;  ///< Of connections that subscribe, in place of all the others.
     std::chrono::milliseconds by{0};  ///< For delay.
 };
@@ -49,7 +50,7 @@ public:
     /// Ends every connection that has not vanished.
     void cut();
 
-    /// Whether a cut, stall or vanish has happened since it was set.
+    /// Whether a cut, reset, stall or vanish has happened since it was set.
     bool has_struck() const;
     /// How many bytes passed since the last `set()`, on connections of the kind that it named.
     std::size_t passed(side where) const;
