@@ -81,7 +81,8 @@ void extension_round::send(time_point now) {
     const std::uint32_t round = machine_.round();
     for (const auto& [p, missing] : unsent) {
         for (const std::size_t node : missing) {
-            if (round == machine_.round()) cast(*p, node, {}, now);
+            if (round != machine_.round()) continue;
+            cast(*p, node, {}, now, p->lease->keys().found(node));
         }
     }
 }
@@ -102,21 +103,31 @@ void extension_round::on_reply(std::size_t node, std::uint32_t tag, const resp::
     else if (j.against) note(node, j.against->why);
     const wire::compare_answer said = wire::read_extension(reply);
     const wire::compare_answer counted = j.weigh(said);
-    const wire::failure& why = j.against ? j.against->why : counted.why;
-    auto found = core::key_finding::unknown;
-    if (why.answer == vote::quarantine) found = core::key_finding::kept;
-    else if (counted.choice != core::choice::unable) {
-        found = p->lease->keys().find(node, counted.choice, counted.was_free, counted.fence);
-    }
+    const core::key_finding found = find_key(*p, node, j, counted, now);
     if (said.choice == core::choice::yes) note_holder(*p, node, said.was_free);
     cast(*p, node, counted, now, found);
+}
+
+// A node that was in quarantine before the lease was last prolonged has granted nothing since; of
+// one that has lost its data since then nobody knows that.
+core::key_finding extension_round::find_key(part& p, std::size_t node, const judgement& by,
+                                            const wire::compare_answer& counted,
+                                            time_point now) const {
+    core::key_history& keys = p.lease->keys();
+    if (counted.choice != core::choice::unable) {
+        return keys.find(node, counted.choice, counted.was_free, counted.fence, now);
+    }
+    const time_point since = p.lease->machine().last_sent();
+    const bool had_no_vote = by.against && by.against->why.answer == vote::quarantine &&
+                             client().tracker.known().votes().remembers_since(node) <= since;
+    return had_no_vote ? core::key_finding::kept : keys.found(node);
 }
 
 // Also a node without a vote, which may have one by the next renewal.
 void extension_round::note_holder(part& p, std::size_t node, bool was_free) const {
     p.holders.insert(node);
     p.lease->keys().note_holder(node);
-    if (was_free && fence_) p.lease->keys().note_taken(fence_->fence);
+    if (was_free && fence_) p.lease->keys().note_taken(node, fence_->fence);
 }
 
 void extension_round::on_failure(std::size_t node, std::uint32_t tag, const wire::failure& why,
@@ -124,7 +135,8 @@ void extension_round::on_failure(std::size_t node, std::uint32_t tag, const wire
     part* const p = find(tag);
     if (p == nullptr) return;
     note(node, why);
-    cast(*p, node, {}, now);
+    p->lease->keys().note_silent(node);
+    cast(*p, node, {}, now, p->lease->keys().found(node));
 }
 
 // The first of each node: what it refuses for one lease it refuses for the others, too.
@@ -174,7 +186,7 @@ void extension_round::cast(part& p, std::size_t node, const wire::compare_answer
                                               p.lease->machine().valid_until())) {
         case core::extension::verdict::open: return;
         case core::extension::verdict::extended:
-            p.lease->keys().note_extended(p.holders);
+            p.lease->keys().note_extended(p.holders, p.lease->machine().valid_until());
             if (!p.lease->extended(machine_.sent(), machine_.valid_until(p.index),
                                    machine_.new_ttl(p.index))) {
                 return end(p, errc::lost, now);

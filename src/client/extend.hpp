@@ -27,6 +27,8 @@
 
 namespace redlock::detail {
 
+struct judgement;
+
 /// Prolongs leases: one request per lease, node and round. What a round decides, and whether
 /// another one follows, its machine says; all leases share one fresh fence, under which a node that
 /// lost a key may take it again.
@@ -85,9 +87,11 @@ private:
     void note(std::size_t node, const wire::failure& why);
     /// Why nodes did not extend, in the latest round: their own words, where they said any.
     std::string reasons() const;
+    core::key_finding find_key(part& p, std::size_t node, const judgement& by,
+                               const wire::compare_answer& counted, time_point now) const;
     void note_holder(part& p, std::size_t node, bool was_free) const;
     void cast(part& p, std::size_t node, const wire::compare_answer& answer, time_point now,
-              core::key_finding found = core::key_finding::unknown);
+              core::key_finding found);
     void end(part& p, error_code outcome, time_point now);
     void go_on(time_point now);
     void finish(time_point sent, time_point now);

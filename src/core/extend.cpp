@@ -6,13 +6,38 @@
 
 namespace redlock::core {
 
-key_finding key_history::find(std::size_t node, choice c, bool was_free,
-                              std::uint64_t seen_fence) const noexcept {
+key_finding key_history::find(std::size_t node, choice c, bool was_free, std::uint64_t seen_fence,
+                              time_point now) noexcept {
     assert(c != choice::unable && c != choice::pending);
-    if (c == choice::yes && !was_free) return key_finding::kept;
-    const bool is_others = seen_fence == 0 || seen_fence > fence_;
-    return was_free && is_others && holders_.contains(node) ? key_finding::passed_on
-                                                            : key_finding::gone;
+    if (c == choice::yes && !was_free) {
+        const bool may_be_back = gone_.contains(node) || silent_.contains(node);
+        return may_be_back ? found(node) : key_finding::kept;
+    }
+    const past known = node < past_.size() ? past_[node] : past();
+    const bool is_others = seen_fence == 0 || seen_fence > std::max(fence_, known.fence);
+    const bool had_key = holders_.contains(node) || now < known.lives_until;
+    gone_.insert(node);
+    if (was_free && is_others && had_key) passed_on_.insert(node);
+    return found(node);
+}
+
+key_finding key_history::found(std::size_t node) const noexcept {
+    if (passed_on_.contains(node)) return key_finding::passed_on;
+    return gone_.contains(node) ? key_finding::gone : key_finding::unknown;
+}
+
+void key_history::note_extended(node_mask holders, time_point old_valid_until) {
+    for (const std::size_t node : holders_ - holders - gone_) {
+        past_of(node).lives_until = old_valid_until;
+    }
+    holders_ = holders;
+    gone_ = passed_on_ = {};
+    silent_ -= holders;
+}
+
+key_history::past& key_history::past_of(std::size_t node) {
+    if (past_.size() <= node) past_.resize(node + 1);
+    return past_[node];
 }
 
 extension::verdict extension::decide(verdict v, error_code why) noexcept {

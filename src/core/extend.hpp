@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 namespace redlock::core {
 
@@ -28,7 +29,8 @@ enum class key_finding : std::uint8_t {
 
 /// A node that may vote and has lost the key lost it by hand, or to an eviction. Another lease may
 /// have been granted there since, and have ended: then this one must not go on after it. The fence
-/// of a node that had the key shows whether another client was there.
+/// of a node that had the key shows whether another client was there. What a try to prolong the
+/// lease finds out counts until one has succeeded: by the next try the node may have the key again.
 class key_history {
 public:
     key_history(node_mask holders, std::uint64_t fence) noexcept
@@ -36,18 +38,35 @@ public:
 
     /// A node that may vote answered: `c` is not `unable`. `was_free`: the key was gone there, and
     /// `seen_fence` is the fence that the node had then; 0: it had none.
-    key_finding find(std::size_t node, choice c, bool was_free,
-                     std::uint64_t seen_fence) const noexcept;
+    key_finding find(std::size_t node, choice c, bool was_free, std::uint64_t seen_fence,
+                     time_point now) noexcept;
+    /// What the node has shown since the lease was last prolonged: `unknown` if nothing is missing.
+    key_finding found(std::size_t node) const noexcept;
+    /// It did not answer a try. That may arrive yet, and the node take the key again by it; so its
+    /// next yes does not say that it kept the key.
+    void note_silent(std::size_t node) noexcept { silent_.insert(node); }
     /// The node has the key.
     void note_holder(std::size_t node) noexcept { holders_.insert(node); }
     /// The node was free, and took the key again under that fence.
-    void note_taken(std::uint64_t fence) noexcept { fence_ = std::max(fence_, fence); }
-    /// A round prolonged the lease: so far these nodes have said yes to it.
-    void note_extended(node_mask holders) noexcept { holders_ = holders; }
+    void note_taken(std::size_t node, std::uint64_t fence) { past_of(node).fence = fence; }
+    /// A round prolonged the lease: so far these nodes have said yes to it. The key of one that has
+    /// not answered lives until the validity of before is over.
+    void note_extended(node_mask holders, time_point old_valid_until);
 
 private:
-    node_mask holders_;    // when the lease was last prolonged, or since
-    std::uint64_t fence_;  // the highest under which a node took the key
+    // Of a node that is not as the others are, which is rare.
+    struct past {
+        std::uint64_t fence = 0;                     // under which it took the key again; or 0
+        time_point lives_until = time_point::min();  // its key; as here: it is no late one
+    };
+    past& past_of(std::size_t node);
+
+    node_mask holders_;       // when the lease was last prolonged, or since
+    node_mask gone_;          // since then
+    node_mask passed_on_;     // of `gone_`
+    node_mask silent_;        // in a try, and have not been there when a later one had its quorum
+    std::uint64_t fence_;     // under which the nodes took the key first
+    std::vector<past> past_;  // by node; empty where all are as the others
 };
 
 /// Prolonged once a quorum said so while the old validity still stood; the new validity counts from

@@ -66,6 +66,8 @@ public:
     void shorten(duration gap) noexcept;
 
     time_point granted_at() const noexcept { return granted_at_; }
+    /// When the latest round that prolonged it was sent, or the one that granted it.
+    time_point last_sent() const noexcept { return last_sent_; }
     /// When `on_time` wants to be called next.
     time_point deadline() const noexcept;
     time_point valid_until() const noexcept { return valid_until_; }
@@ -87,7 +89,7 @@ private:
     time_point granted_at_;
     time_point cap_;  // grant + max_hold; the end of time without one
     time_point valid_until_;  // not after `cap_`
-    time_point last_sent_;  // when the latest round that prolonged it was sent
+    time_point last_sent_;
     time_point ttl_sent_;   // when the round that set the ttl was sent
     time_point renew_at_;  // the end of time where it is not to be renewed
     time_point stalls_at_;  // without a further sign of life; the end of time where none is needed

@@ -484,26 +484,67 @@ TEST_CASE("of a joint list no rival may have had a quorum of either list") {
 
 TEST_CASE("a node shows that another client was there by its fence") {
     core::key_history keys(node_mask::first(2), 700);
-    CHECK(keys.find(0, choice::yes, false, 0) == key_finding::kept);
-    CHECK(keys.find(0, choice::no, false, 0) == key_finding::gone);
-    CHECK(keys.find(0, choice::yes, true, 700) == key_finding::gone);
-    CHECK(keys.find(0, choice::yes, true, 701) == key_finding::passed_on);
-    CHECK(keys.find(0, choice::no, true, 701) == key_finding::passed_on);
-    CHECK(keys.find(0, choice::yes, true, 0) == key_finding::passed_on);
+    const auto free = [&](std::size_t node, std::uint64_t fence, duration at = 0ms) {
+        return keys.find(node, choice::yes, true, fence, sent + at);
+    };
+    SECTION("it has the key") {
+        CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::kept);
+        CHECK(keys.found(0) == key_finding::unknown);
+    }
+    SECTION("another client has it") {
+        CHECK(keys.find(0, choice::no, false, 0, sent) == key_finding::gone);
+    }
+    SECTION("its fence is that of the lease") { CHECK(free(0, 700) == key_finding::gone); }
+    SECTION("its fence is another one") { CHECK(free(0, 701) == key_finding::passed_on); }
+    SECTION("it refuses with another one") {
+        CHECK(keys.find(0, choice::no, true, 701, sent) == key_finding::passed_on);
+    }
+    SECTION("its fence is gone") { CHECK(free(0, 0) == key_finding::passed_on); }
     SECTION("not a node that never said that it has the key: others' tries raised its fence") {
-        CHECK(keys.find(2, choice::yes, true, 701) == key_finding::gone);
+        CHECK(free(2, 701) == key_finding::gone);
+    }
+    SECTION("but one that said so without a vote") {
         keys.note_holder(2);
-        CHECK(keys.find(2, choice::yes, true, 701) == key_finding::passed_on);
+        CHECK(free(2, 701) == key_finding::passed_on);
     }
-    SECTION("not a node that did not answer when the lease was last prolonged") {
-        keys.note_extended(node_mask::only(1));
-        CHECK(keys.find(0, choice::yes, true, 701) == key_finding::gone);
-        CHECK(keys.find(1, choice::yes, true, 701) == key_finding::passed_on);
+    SECTION("a node that was late when the lease was last prolonged has its key for a while") {
+        keys.note_extended(node_mask::only(1), sent + 100ms);
+        SECTION("within") { CHECK(free(0, 701, 99ms) == key_finding::passed_on); }
+        SECTION("after it") { CHECK(free(0, 701, 100ms) == key_finding::gone); }
+        SECTION("also where it is late again") {
+            keys.note_extended(node_mask::only(1), sent + 200ms);
+            CHECK(free(0, 701, 99ms) == key_finding::passed_on);
+        }
+        SECTION("and not for longer then") {
+            keys.note_extended(node_mask::only(1), sent + 200ms);
+            CHECK(free(0, 701, 100ms) == key_finding::gone);
+        }
     }
-    SECTION("not by a fence under which the lease took the key again") {
-        keys.note_taken(701);
-        CHECK(keys.find(0, choice::yes, true, 701) == key_finding::gone);
-        CHECK(keys.find(0, choice::yes, true, 702) == key_finding::passed_on);
+    SECTION("not a node that had lost the key before that") {
+        CHECK(free(0, 700) == key_finding::gone);
+        keys.note_extended(node_mask::only(1), sent + 100ms);
+        CHECK(free(0, 701, 50ms) == key_finding::gone);
+    }
+    SECTION("not by a fence under which this node took the key again") {
+        keys.note_taken(0, 705);
+        CHECK(free(0, 705) == key_finding::gone);
+        CHECK(free(1, 703) == key_finding::passed_on);
+    }
+    SECTION("a node that was silent may have got the key again by a late try") {
+        keys.note_silent(0);
+        CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::unknown);
+        keys.note_extended(node_mask::only(1), sent + 100ms);
+        CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::unknown);
+        keys.note_extended(node_mask::first(2), sent + 100ms);
+        CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::kept);
+    }
+    SECTION("what a try that failed found out counts in the next one") {
+        CHECK(free(0, 701) == key_finding::passed_on);
+        keys.note_taken(0, 705);
+        CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::passed_on);
+        CHECK(keys.found(0) == key_finding::passed_on);
+        keys.note_extended(node_mask::first(2), sent + 100ms);
+        CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::kept);
     }
 }
 
