@@ -114,6 +114,7 @@ core::key_finding extension_round::find_key(part& p, std::size_t node, const jud
                                             const wire::compare_answer& counted,
                                             time_point now) const {
     core::key_history& keys = p.lease->keys();
+    if (!machine_.is_in_question(p.index)) return core::key_finding::unknown;
     if (counted.choice != core::choice::unable) {
         return keys.find(node, counted.choice, counted.was_free, counted.fence, now);
     }

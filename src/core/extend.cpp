@@ -63,8 +63,7 @@ bool extension::may_be_over() const noexcept {
 
 // It may turn out to be over when the others have answered.
 bool extension::is_in_doubt() const noexcept {
-    const node_lists& lists = tally_.lists();
-    return !gone_.empty() && !pending_.empty() && lists.is_majority_of_any(lists.all() - kept_);
+    return !gone_.empty() && !pending_.empty() && !is_acquitted();
 }
 
 extension::verdict extension::cast(std::size_t node, choice c, time_point now,

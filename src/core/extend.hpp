@@ -107,6 +107,10 @@ public:
     }
 
     verdict state() const noexcept { return state_; }
+    /// Those that kept the key are so many that no other client had a quorum.
+    bool is_acquitted() const noexcept {
+        return !tally_.lists().is_majority_of_any(tally_.lists().all() - kept_);
+    }
     /// not_held: a quorum says that the key is not ours, it was revoked, or another lease may have
     /// been granted since; no_quorum: too few answered; lost: the old validity ended first;
     /// validity_exhausted: the new one had ended already.
@@ -232,6 +236,10 @@ public:
     std::uint32_t round() const noexcept { return round_; }
     time_point sent() const noexcept { return sent_; }
     bool is_open(lease_index lease) const noexcept { return at(lease).is == state::open; }
+    /// Whether what nodes show of its key says anything yet.
+    bool is_in_question(lease_index lease) const noexcept {
+        return is_open(lease) || !at(lease).count || !at(lease).count->is_acquitted();
+    }
     /// How many leases the present round is still about.
     std::size_t open() const noexcept { return open_; }
 

@@ -564,6 +564,18 @@ TEST_CASE("another client's fence is seen though a node that answers first got a
     CHECK(d.is_taken());
 }
 
+TEST_CASE("another client that a node shows when the others have acquitted it says nothing later") {
+    deletion d;
+    delete_on(d.w, 2, 1);
+    come_and_go(d.w, 2, 1);
+    d.w.latency[2] = 5ms;
+    d.w.run_for(1300ms);
+    REQUIRE(d.w.engine->stats().renewals == 1);
+    d.w.set_mode(1, mode::mute);
+    d.run();
+    CHECK(d.held->held);
+}
+
 TEST_CASE("another client is seen on a node that was late at the renewal before") {
     deletion d;
     d.w.set_mode(1, mode::mute);

@@ -34,7 +34,7 @@ public:
 private:
     // Their clocks tell about the same: a client that was there since drew the higher fence.
     void draw_nodes() {
-        out_.ttl_max = 6'000ms;
+        out_.ttl_max = dice_.pick(std::array{3'000ms, 6'000ms});
         out_.node_timeout = 50ms;
         out_.connect_timeout = 250ms;
         // With two nodes any client that is there first on the one costs the lease, and does so
@@ -86,6 +86,7 @@ private:
     void draw_faults() {
         duration at = out_.aftermath(fault_kind::cut) + 1s;
         for (std::int64_t left = dice_.between(3, 8); left > 0; --left) {
+            draw_lost_answers(at);
             out_.faults.push_back({.kind = dice_.pick(std::array{fault_kind::evict,
                                                                  fault_kind::erase}),
                                    .at = at,
@@ -93,6 +94,19 @@ private:
             at += out_.aftermath(fault_kind::crash_lose) + dice_.between(1s, 4s);
         }
         out_.length = at;
+    }
+
+    // Of one node the keeper may have got none at its last renewal before the deletion.
+    void draw_lost_answers(duration at) {
+        if (!dice_.happens(0.4)) return;
+        out_.faults.push_back({.kind = dice_.pick(std::array{fault_kind::partition, fault_kind::cut,
+                                                             fault_kind::lag}),
+                               .at = at - dice_.between(50ms, 1s),
+                               .lasts = dice_.between(50ms, 400ms),
+                               .nodes = some_nodes(1),
+                               .programs = 1,
+                               .amount = dice_.between(30ms, 120ms),
+                               .to_nodes = false});
     }
 
     // On which nodes; and draws what happens beside it.

@@ -23,13 +23,17 @@ public:
     health(const plan& in, const schedule& when)
         : plan_(&in),
           when_(&when),
-          pairs_(in.programs.size() * in.nodes.size()) {
+          pairs_(in.programs.size() * in.nodes.size()),
+          deleted_at_(in.nodes.size(), time_point::min()) {
         for (std::size_t n = 0; n < in.nodes.size(); ++n) {
             if (!is_fit(n)) each(all, 1U << n, [](pair& p) { ++p.troubles; });
         }
     }
 
     void begin(const fault& f) {
+        for (std::size_t n = 0; deletes_keys(f.kind) && n < deleted_at_.size(); ++n) {
+            if ((f.nodes >> n & 1U) != 0) deleted_at_[n] = when_->now();
+        }
         if (is_slight(f.kind) || deletes_keys(f.kind)) return;
         each(struck(f), nodes_of(f), [this](pair& p) {
             ++p.troubles;
@@ -98,6 +102,14 @@ public:
             count += is_near && is_well(program, n, since) ? 1 : 0;
         }
         return count;
+    }
+    /// How many have kept its keys, and have answered all the time: the others may have granted
+    /// them to another client.
+    std::size_t kept(std::size_t program, time_point since) const {
+        const std::vector<std::size_t> nodes = plan_->nodes_of(program);
+        return static_cast<std::size_t>(std::ranges::count_if(nodes, [&](std::size_t n) {
+            return deleted_at_[n] < since && is_well(program, n, since);
+        }));
     }
 
 private:
@@ -171,6 +183,7 @@ private:
     const schedule* when_;
     std::optional<time_point> begun_;  // the first program that asks for locks
     std::vector<pair> pairs_;
+    std::vector<time_point> deleted_at_;  // by node: its keys, the last time
 };
 
 }  // namespace redlock::simulation

@@ -131,6 +131,10 @@ public:
     std::size_t keepers_since(time_point local, duration ttl) const {
         return around_.well.keepers(index_, clock_.true_time(local), ttl);
     }
+    /// Of how many an answer says, or would say, that since then no other client got its keys.
+    std::size_t kept_since(time_point local) const {
+        return around_.well.kept(index_, clock_.true_time(local));
+    }
     bool is_well_since(std::size_t node, time_point local) const {
         return around_.well.is_well(index_, nodes_[node], clock_.true_time(local));
     }

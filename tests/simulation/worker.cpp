@@ -435,8 +435,10 @@ void worker::on_lost(error_code outcome, loss why, detail::lease_state& of, time
     // The next lease may lack a node for which the key of the one before was left.
     if (around.in.has_deletions() && why != loss::taken) return;
     const duration ttl = how_.ttl;
-    const bool is_due = in_->keepers_since(clock::now() - 2 * ttl, ttl) < in_->quorum() ||
-                        in_->is_displaced() ||
+    const time_point lately = clock::now() - 2 * ttl;
+    const bool is_due = in_->keepers_since(lately, ttl) < in_->quorum() || in_->is_displaced() ||
+                        (why == loss::taken &&
+                         in_->kept_since(lately) + in_->quorum() <= in_->list_size()) ||
                         around.judge.has_parted(std::string(of.proof.value));
     around.judge.require(is_due, "available", [&] {
         return name() + " lost a lease though a quorum was well all the time";
