@@ -263,7 +263,7 @@ void asio_transport::begin_tls() {
 bool asio_transport::on_cipher(std::string_view bytes) {
     plain_.clear();
     const error_code ec = tls_->feed(bytes, plain_);
-    // Where a write has failed, that is still to be told.
+    // Where a write has failed, its report is still on the way.
     if (is_connected_ && !is_open_ && tls_->is_ready()) {
         is_open_ = true;
         owner_->user_of(index_).on_open(clock::now());

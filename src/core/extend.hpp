@@ -50,7 +50,7 @@ public:
     /// The node was free, and took the key again under that fence.
     void note_taken(std::size_t node, std::uint64_t fence) { past_of(node).fence = fence; }
     /// A round prolonged the lease: so far these nodes have said yes to it. The key of one that has
-    /// not answered lives until the validity of before is over.
+    /// not answered lives until the validity that it had is over.
     void note_extended(node_mask holders, time_point old_valid_until);
 
 private:

@@ -102,7 +102,7 @@ public:
         return {.bytes = std::min(size, h.after - std::min(h.after, c.passed[at(s)]))};
     }
 
-    // Counts what passed. This may have been the last, as whoever sees `has_struck` relies on.
+    // Counts what passed. Where this was the last, `has_struck` is true when the harm is done.
     void count(connection& c, side s, std::size_t bytes) {
         const std::lock_guard lock(mutex_);
         const harm& h = harm_of(c);
