@@ -46,6 +46,8 @@ public:
                           time_point now) = 0;
     virtual void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
                             time_point now) = 0;
+    /// The reply came after all, when the failure had been reported.
+    virtual void on_late_reply(std::size_t, std::uint32_t, const resp::reply&, time_point) {}
 
     /// Whether it is still worth sending. Called when it was queued before it could be sent, and
     /// when the node had lost its scripts.

@@ -98,14 +98,31 @@ void extension_round::on_reply(std::size_t node, std::uint32_t tag, const resp::
         complete_.insert(node);
         if (lists.is_quorum(complete_)) on_answered(sent, now);
     }
-    const judgement j = client().tracker.judge(node, sent, wire::read_signs(reply), now);
+    const sight seen = look(*p, node, reply, now);
+    cast(*p, node, seen.counted, now, seen.found);
+}
+
+// It may say that the key was gone, which no later answer of the node does.
+void extension_round::on_late_reply(std::size_t node, std::uint32_t tag, const resp::reply& reply,
+                                    time_point now) {
+    part* const p = find(tag);
+    if (p == nullptr) return;
+    p->lease->keys().note_late_answer(node);
+    look(*p, node, reply, now);
+}
+
+// What an answer to the present round says, and what it shows of the key.
+extension_round::sight extension_round::look(part& p, std::size_t node, const resp::reply& reply,
+                                             time_point now) {
+    const judgement j =
+        client().tracker.judge(node, machine_.sent(), wire::read_signs(reply), now);
     if (reply.type() == resp::reply_type::error) note(node, wire::read_failure(reply));
     else if (j.against) note(node, j.against->why);
     const wire::compare_answer said = wire::read_extension(reply);
     const wire::compare_answer counted = j.weigh(said);
-    const core::key_finding found = find_key(*p, node, j, counted, now);
-    if (said.choice == core::choice::yes) note_holder(*p, node, said.was_free);
-    cast(*p, node, counted, now, found);
+    const core::key_finding found = find_key(p, node, j, counted, now);
+    if (said.choice == core::choice::yes) note_holder(p, node, said.was_free);
+    return {counted, found};
 }
 
 // A node that was in quarantine before the lease was last prolonged has granted nothing since; of

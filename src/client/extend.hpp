@@ -75,6 +75,8 @@ private:
                   time_point now) final;
     void on_failure(std::size_t node, std::uint32_t tag, const wire::failure& why,
                     time_point now) final;
+    void on_late_reply(std::size_t node, std::uint32_t tag, const resp::reply& reply,
+                       time_point now) final;
     bool is_wanted(std::uint32_t tag) const noexcept final;
     duration lease_ttl(std::uint32_t tag) const noexcept final;
     bool write_again(std::size_t node, std::uint32_t tag, wire::request& out,
@@ -87,6 +89,11 @@ private:
     void note(std::size_t node, const wire::failure& why);
     /// Why nodes did not extend, in the latest round: their own words, where they said any.
     std::string reasons() const;
+    struct sight {
+        wire::compare_answer counted;
+        core::key_finding found;
+    };
+    sight look(part& p, std::size_t node, const resp::reply& reply, time_point now);
     core::key_finding find_key(part& p, std::size_t node, const judgement& by,
                                const wire::compare_answer& counted, time_point now) const;
     void note_holder(part& p, std::size_t node, bool was_free) const;

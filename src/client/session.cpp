@@ -292,6 +292,7 @@ void session::answered(slot first, const resp::reply& reply, bool is_of_many, ti
             if (is_ready()) send_owed(now);
     }
     if (was == state::awaited) item.what->on_reply(index(), item.round, reply, now);
+    else if (first.expired) item.what->on_late_reply(index(), item.round, reply, now);
 }
 
 void session::on_end(const wire::failure& why, time_point now) {

@@ -9,11 +9,11 @@ namespace redlock::core {
 key_finding key_history::find(std::size_t node, choice c, bool was_free, std::uint64_t seen_fence,
                               time_point now) noexcept {
     assert(c != choice::unable && c != choice::pending);
+    const past known = node < past_.size() ? past_[node] : past();
     if (c == choice::yes && !was_free) {
-        const bool may_be_back = gone_.contains(node) || silent_.contains(node);
+        const bool may_be_back = gone_.contains(node) || known.unanswered > 0;
         return may_be_back ? found(node) : key_finding::kept;
     }
-    const past known = node < past_.size() ? past_[node] : past();
     const bool is_others = seen_fence == 0 || seen_fence > std::max(fence_, known.fence);
     const bool had_key = holders_.contains(node) || now < known.lives_until;
     gone_.insert(node);
@@ -32,7 +32,14 @@ void key_history::note_extended(node_mask holders, time_point old_valid_until) {
     }
     holders_ = holders;
     gone_ = passed_on_ = {};
-    silent_ -= holders;
+    for (std::size_t node = 0; node < past_.size(); ++node) {
+        if (holders.contains(node)) past_[node].unanswered = 0;
+    }
+}
+
+void key_history::note_late_answer(std::size_t node) {
+    std::uint32_t& unanswered = past_of(node).unanswered;
+    if (unanswered > 0) --unanswered;
 }
 
 key_history::past& key_history::past_of(std::size_t node) {

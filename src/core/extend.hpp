@@ -42,9 +42,10 @@ public:
                      time_point now) noexcept;
     /// What the node has shown since the lease was last prolonged: `unknown` if nothing is missing.
     key_finding found(std::size_t node) const noexcept;
-    /// It did not answer a try. That may arrive yet, and the node take the key again by it; so its
-    /// next yes does not say that it kept the key.
-    void note_silent(std::size_t node) noexcept { silent_.insert(node); }
+    /// It did not answer a try in time. That may arrive yet, and the node take the key again by it;
+    /// so until the answer is there, a yes to a later try does not say that it kept the key.
+    void note_silent(std::size_t node) { ++past_of(node).unanswered; }
+    void note_late_answer(std::size_t node);
     /// The node has the key.
     void note_holder(std::size_t node) noexcept { holders_.insert(node); }
     /// The node was free, and took the key again under that fence.
@@ -58,13 +59,13 @@ private:
     struct past {
         std::uint64_t fence = 0;                     // under which it took the key again; or 0
         time_point lives_until = time_point::min();  // its key; as here: it is no late one
+        std::uint32_t unanswered = 0;                // tries, since it said yes to one
     };
     past& past_of(std::size_t node);
 
     node_mask holders_;       // when the lease was last prolonged, or since
     node_mask gone_;          // since then
     node_mask passed_on_;     // of `gone_`
-    node_mask silent_;        // in a try, and have not been there when a later one had its quorum
     std::uint64_t fence_;     // under which the nodes took the key first
     std::vector<past> past_;  // by node; empty where all are as the others
 };

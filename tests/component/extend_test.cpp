@@ -564,6 +564,18 @@ TEST_CASE("another client's fence is seen though a node that answers first got a
     CHECK(d.is_taken());
 }
 
+TEST_CASE("an answer that comes too late shows another client, too") {
+    deletion d(1);
+    delete_on(d.w, 0, 1);
+    come_and_go(d.w, 0, 1);
+    d.w.set_mode(0, mode::mute);
+    d.w.run_for(1300ms);
+    REQUIRE(d.w.count(event_kind::renewal_failed) > 0);
+    d.w.set_mode(0, mode::up);
+    d.run();
+    CHECK(d.is_taken());
+}
+
 TEST_CASE("another client that a node shows when the others have acquitted it says nothing later") {
     deletion d;
     delete_on(d.w, 2, 1);

@@ -533,10 +533,19 @@ TEST_CASE("a node shows that another client was there by its fence") {
     SECTION("a node that was silent may have got the key again by a late try") {
         keys.note_silent(0);
         CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::unknown);
-        keys.note_extended(node_mask::only(1), sent + 100ms);
-        CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::unknown);
-        keys.note_extended(node_mask::first(2), sent + 100ms);
-        CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::kept);
+        SECTION("until that was answered") {
+            keys.note_silent(0);
+            keys.note_late_answer(0);
+            CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::unknown);
+            keys.note_late_answer(0);
+            CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::kept);
+        }
+        SECTION("until it was there when the lease was prolonged") {
+            keys.note_extended(node_mask::only(1), sent + 100ms);
+            CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::unknown);
+            keys.note_extended(node_mask::first(2), sent + 100ms);
+            CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::kept);
+        }
     }
     SECTION("what a try that failed found out counts in the next one") {
         CHECK(free(0, 701) == key_finding::passed_on);
