@@ -90,7 +90,7 @@ void extension_round::send(time_point now) {
 void extension_round::on_reply(std::size_t node, std::uint32_t tag, const resp::reply& reply,
                                time_point now) {
     part* const p = find(tag);
-    if (p == nullptr) return;
+    if (p == nullptr) return note_silent(node, tag);
     const time_point sent = machine_.sent();
     assert(answers_[node] < requested_);
     const node_lists& lists = client().shared.lists();
@@ -108,7 +108,16 @@ void extension_round::on_late_reply(std::size_t node, std::uint32_t tag, const r
     part* const p = find(tag);
     if (p == nullptr) return;
     p->lease->keys().note_late_answer(node);
-    look(*p, node, reply, now);
+    const sight seen = look(*p, node, reply, now);
+    if (seen.counted.is_revoked && !p->lease->is_over()) {
+        note_failed(*p->lease, errc::not_held, now, 0);
+    }
+}
+
+// The answer to an earlier round counts as none: that round is over.
+void extension_round::note_silent(std::size_t node, std::uint32_t tag) {
+    assert(tag % most_leases < size());
+    parts_[tag % most_leases].lease->keys().note_silent(node);
 }
 
 // What an answer to the present round says, and what it shows of the key.
@@ -119,41 +128,33 @@ extension_round::sight extension_round::look(part& p, std::size_t node, const re
     if (reply.type() == resp::reply_type::error) note(node, wire::read_failure(reply));
     else if (j.against) note(node, j.against->why);
     const wire::compare_answer said = wire::read_extension(reply);
-    const wire::compare_answer counted = j.weigh(said);
-    const core::key_finding found = find_key(p, node, j, counted, now);
-    if (said.choice == core::choice::yes) note_holder(p, node, said.was_free);
-    return {counted, found};
-}
-
-// A node that was in quarantine before the lease was last prolonged has granted nothing since; of
-// one that has lost its data since then nobody knows that.
-core::key_finding extension_round::find_key(part& p, std::size_t node, const judgement& by,
-                                            const wire::compare_answer& counted,
-                                            time_point now) const {
+    sight seen{j.weigh(said), core::key_finding::unknown};
     core::key_history& keys = p.lease->keys();
-    if (!machine_.is_in_question(p.index)) return core::key_finding::unknown;
-    if (counted.choice != core::choice::unable) {
-        return keys.find(node, counted.choice, counted.was_free, counted.fence, now);
-    }
     const time_point since = p.lease->machine().last_sent();
-    const bool had_no_vote = by.against && by.against->why.answer == vote::quarantine &&
-                             client().tracker.known().votes().remembers_since(node) <= since;
-    return had_no_vote ? core::key_finding::kept : keys.found(node);
-}
-
-// Also a node without a vote, which may have one by the next renewal.
-void extension_round::note_holder(part& p, std::size_t node, bool was_free) const {
-    p.holders.insert(node);
-    p.lease->keys().note_holder(node);
-    if (was_free && fence_) p.lease->keys().note_taken(node, fence_->fence);
+    if (seen.counted.choice == core::choice::unable) {
+        // One that lost its data has another record than this client knows.
+        const bool had_no_vote = said.why.answer != vote::quarantine &&
+                                 client().tracker.known().votes().has_had_no_vote(node, since, now);
+        seen.found = had_no_vote ? core::key_finding::kept : keys.found(node);
+    } else if (machine_.is_open(p.index) || !machine_.is_acquitted(p.index)) {
+        seen.found = keys.find(node, seen.counted.choice, seen.counted.was_free,
+                               seen.counted.fence, since, now);
+    }
+    // Also a node without a vote, which may have one by the next renewal.
+    if (said.choice == core::choice::yes) {
+        p.holders.insert(node);
+        if (since <= machine_.sent()) keys.note_holder(node);
+        if (said.was_free && fence_) keys.note_taken(node, fence_->fence, now);
+    }
+    return seen;
 }
 
 void extension_round::on_failure(std::size_t node, std::uint32_t tag, const wire::failure& why,
                                  time_point now) {
+    note_silent(node, tag);
     part* const p = find(tag);
     if (p == nullptr) return;
     note(node, why);
-    p->lease->keys().note_silent(node);
     cast(*p, node, {}, now, p->lease->keys().found(node));
 }
 
@@ -204,7 +205,9 @@ void extension_round::cast(part& p, std::size_t node, const wire::compare_answer
                                               p.lease->machine().valid_until())) {
         case core::extension::verdict::open: return;
         case core::extension::verdict::extended:
-            p.lease->keys().note_extended(p.holders, p.lease->machine().valid_until());
+            p.lease->keys().note_extended(p.holders, p.lease->machine().last_sent(),
+                                          p.lease->machine().valid_until(),
+                                          machine_.is_acquitted(p.index));
             if (!p.lease->extended(machine_.sent(), machine_.valid_until(p.index),
                                    machine_.new_ttl(p.index))) {
                 return end(p, errc::lost, now);

@@ -94,9 +94,7 @@ private:
         core::key_finding found;
     };
     sight look(part& p, std::size_t node, const resp::reply& reply, time_point now);
-    core::key_finding find_key(part& p, std::size_t node, const judgement& by,
-                               const wire::compare_answer& counted, time_point now) const;
-    void note_holder(part& p, std::size_t node, bool was_free) const;
+    void note_silent(std::size_t node, std::uint32_t tag);
     void cast(part& p, std::size_t node, const wire::compare_answer& answer, time_point now,
               core::key_finding found);
     void end(part& p, error_code outcome, time_point now);

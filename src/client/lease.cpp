@@ -143,7 +143,7 @@ held_lease::held_lease(context& shared, lease_keeper& keeper, std::shared_ptr<le
       keeper_(&keeper),
       state_(std::move(state)),
       left_(std::move(left)),
-      keys_(keys),
+      keys_(std::move(keys)),
       machine_(machine),
       ids_(ids) {
     assert(state_ && left_.kind != nullptr && !machine.is_lost());
@@ -224,6 +224,7 @@ void held_lease::shorten(duration gap, time_point now) {
     machine_.shorten(gap);
     state_->shorten_touch(gap);
     refused_.shorten(gap);
+    keys_.shorten(gap);
     state_->set_end(machine_.valid_until());
     on_due(now);
 }

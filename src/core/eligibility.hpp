@@ -87,6 +87,11 @@ public:
     time_point remembers_since(std::size_t node) const noexcept {
         return nodes_[node].remembers_since;
     }
+    /// By its record it has been in quarantine since then.
+    bool has_had_no_vote(std::size_t node, time_point since, time_point now) const noexcept {
+        const standing& s = nodes_[node];
+        return s.record.exists && s.remembers_since <= since && now < quarantine_end(s);
+    }
     /// What its server said of itself in the last handshake.
     const server_facts& server_of(std::size_t node) const noexcept { return nodes_[node].server; }
     const record_facts& record_of(std::size_t node) const noexcept { return nodes_[node].record; }

@@ -7,17 +7,27 @@
 namespace redlock::core {
 
 key_finding key_history::find(std::size_t node, choice c, bool was_free, std::uint64_t seen_fence,
-                              time_point now) noexcept {
+                              time_point since, time_point now) {
     assert(c != choice::unable && c != choice::pending);
-    const past known = node < past_.size() ? past_[node] : past();
+    past known = known_past(node);
+    if (known.unanswered > 0) {
+        known.kept_from = past_of(node).kept_from = now;
+        past_of(node).unanswered = 0;
+    }
     if (c == choice::yes && !was_free) {
-        const bool may_be_back = gone_.contains(node) || known.unanswered > 0;
-        return may_be_back ? found(node) : key_finding::kept;
+        if (gone_.contains(node)) return found(node);
+        const bool has_gap =
+            known.kept_from != time_point::min() && known.kept_from > horizon(since, now);
+        return has_gap ? key_finding::unsure : key_finding::kept;
     }
     const bool is_others = seen_fence == 0 || seen_fence > std::max(fence_, known.fence);
-    const bool had_key = holders_.contains(node) || now < known.lives_until;
+    const time_point had_key_at = yes_at(node, since, now);
     gone_.insert(node);
-    if (was_free && is_others && had_key) passed_on_.insert(node);
+    if (was_free && is_others && had_key_at != time_point::max()) {
+        passed_on_.insert(node);
+        past_of(node);
+        odd_->passed_since = std::min(odd_->passed_since, had_key_at);
+    }
     return found(node);
 }
 
@@ -26,25 +36,74 @@ key_finding key_history::found(std::size_t node) const noexcept {
     return gone_.contains(node) ? key_finding::gone : key_finding::unknown;
 }
 
-void key_history::note_extended(node_mask holders, time_point old_valid_until) {
-    for (const std::size_t node : holders_ - holders - gone_) {
-        past_of(node).lives_until = old_valid_until;
-    }
-    holders_ = holders;
-    gone_ = passed_on_ = {};
-    for (std::size_t node = 0; node < past_.size(); ++node) {
-        if (holders.contains(node)) past_[node].unanswered = 0;
-    }
+void key_history::note_holder(std::size_t node) noexcept {
+    holders_.insert(node);
+    late_.erase(node);
+    if (odd_ && node < odd_->nodes.size()) odd_->nodes[node].lives_until = time_point::min();
+}
+
+void key_history::note_taken(std::size_t node, std::uint64_t fence, time_point now) {
+    past_of(node).fence = fence;
+    past_of(node).kept_from = now;
 }
 
 void key_history::note_late_answer(std::size_t node) {
-    std::uint32_t& unanswered = past_of(node).unanswered;
-    if (unanswered > 0) --unanswered;
+    if (known_past(node).unanswered > 0) --past_of(node).unanswered;
+}
+
+void key_history::note_extended(node_mask holders, time_point since, time_point old_valid_until,
+                                bool is_acquitted) {
+    for (const std::size_t node : late_ - holders - gone_) {
+        past_of(node).lives_until = late_until_;
+        past_of(node).yes_at = late_yes_at_;
+    }
+    late_ = holders_ - holders - gone_;
+    late_until_ = old_valid_until;
+    late_yes_at_ = since;
+    for (const std::size_t node : holders) note_holder(node);
+    holders_ = holders;
+    if (is_acquitted) {
+        passed_on_ = {};
+        if (odd_) odd_->passed_since = time_point::max();
+    }
+    gone_ = passed_on_;
+}
+
+void key_history::shorten(duration gap) noexcept {
+    const auto earlier = [gap](time_point& at) {
+        if (at != time_point::min()) at -= gap;
+    };
+    earlier(late_until_);
+    if (!odd_) return;
+    for (past& p : odd_->nodes) earlier(p.lives_until);
 }
 
 key_history::past& key_history::past_of(std::size_t node) {
-    if (past_.size() <= node) past_.resize(node + 1);
-    return past_[node];
+    if (!odd_) odd_ = std::make_unique<oddities>();
+    if (odd_->nodes.size() <= node) odd_->nodes.resize(node + 1);
+    return odd_->nodes[node];
+}
+
+key_history::past key_history::known_past(std::size_t node) const noexcept {
+    return odd_ && node < odd_->nodes.size() ? odd_->nodes[node] : past();
+}
+
+// When the latest yes was requested of a node whose key may still be there; the end of time where
+// there was none.
+time_point key_history::yes_at(std::size_t node, time_point since, time_point now) const noexcept {
+    if (holders_.contains(node)) return since;
+    if (late_.contains(node)) return now < late_until_ ? late_yes_at_ : time_point::max();
+    const past known = known_past(node);
+    return now < known.lives_until ? known.yes_at : time_point::max();
+}
+
+// No node can show another client that came before.
+time_point key_history::horizon(time_point since, time_point now) const noexcept {
+    time_point first = odd_ ? odd_->passed_since : time_point::max();
+    for (std::size_t node = 0; node < max_nodes; ++node) {
+        first = std::min(first, yes_at(node, since, now));
+    }
+    return first;
 }
 
 extension::verdict extension::decide(verdict v, error_code why) noexcept {

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -23,51 +24,74 @@ namespace redlock::core {
 enum class key_finding : std::uint8_t {
     unknown,    ///< No answer, or none that counts.
     kept,       ///< The node can have granted the key to no other lease: it has it, or no vote.
+    unsure,     ///< It has the key, and may have lost it for a while.
     gone,       ///< It may vote, and did not have the key.
     passed_on,  ///< As `gone`. It had the key before, and another client has been there since.
 };
 
 /// A node that may vote and has lost the key lost it by hand, or to an eviction. Another lease may
 /// have been granted there since, and have ended: then this one must not go on after it. The fence
-/// of a node that had the key shows whether another client was there. What a try to prolong the
-/// lease finds out counts until one has succeeded: by the next try the node may have the key again.
+/// of a node that had the key shows whether another client was there.
+///
+/// That was after the node last said that it has the key, and may come to light late. Those nodes
+/// acquit the other client that have had the key since before, without a gap: not one that took it
+/// again, nor one whose answer to a try is missing, by which it may have. What was seen counts until
+/// a round in which so many acquitted it that it had no quorum.
 class key_history {
 public:
     key_history(node_mask holders, std::uint64_t fence) noexcept
         : holders_(holders), fence_(fence) {}
 
-    /// A node that may vote answered: `c` is not `unable`. `was_free`: the key was gone there, and
-    /// `seen_fence` is the fence that the node had then; 0: it had none.
+    /// A node that may vote answered in time: `c` is not `unable`. `was_free`: the key was gone
+    /// there, and `seen_fence` is the fence that the node had then; 0: it had none. `since`: when
+    /// the round was sent that prolonged the lease last.
     key_finding find(std::size_t node, choice c, bool was_free, std::uint64_t seen_fence,
-                     time_point now) noexcept;
-    /// What the node has shown since the lease was last prolonged: `unknown` if nothing is missing.
+                     time_point since, time_point now);
+    /// What a node without an answer has shown so far: `gone`, `passed_on`, or nothing.
     key_finding found(std::size_t node) const noexcept;
-    /// It did not answer a try in time. That may arrive yet, and the node take the key again by it;
-    /// so until the answer is there, a yes to a later try does not say that it kept the key.
+    /// The node has the key.
+    void note_holder(std::size_t node) noexcept;
+    /// The node was free, and took the key again under that fence.
+    void note_taken(std::size_t node, std::uint64_t fence, time_point now);
+    /// It did not answer a try in time, and then it did.
     void note_silent(std::size_t node) { ++past_of(node).unanswered; }
     void note_late_answer(std::size_t node);
-    /// The node has the key.
-    void note_holder(std::size_t node) noexcept { holders_.insert(node); }
-    /// The node was free, and took the key again under that fence.
-    void note_taken(std::size_t node, std::uint64_t fence) { past_of(node).fence = fence; }
-    /// A round prolonged the lease: so far these nodes have said yes to it. The key of one that has
-    /// not answered lives until the validity that it had is over.
-    void note_extended(node_mask holders, time_point old_valid_until);
+    /// Another round prolonged the lease than the one that was sent at `since`: so far these nodes
+    /// have said yes to it. The key of one that has not answered lives until the validity that the
+    /// lease had is over. `is_acquitted`: as `extension` says.
+    void note_extended(node_mask holders, time_point since, time_point old_valid_until,
+                       bool is_acquitted);
+    /// Our own clock stood still for `gap`.
+    void shorten(duration gap) noexcept;
 
 private:
-    // Of a node that is not as the others are, which is rare.
+    // Of a node that is not as the others are.
     struct past {
         std::uint64_t fence = 0;                     // under which it took the key again; or 0
-        time_point lives_until = time_point::min();  // its key; as here: it is no late one
-        std::uint32_t unanswered = 0;                // tries, since it said yes to one
+        std::uint32_t unanswered = 0;                // tries, before the latest answer in time
+        time_point kept_from = time_point::min();    // without a gap; as here: from the first on
+        time_point lives_until = time_point::min();  // its key, where it is late more than once
+        time_point yes_at = time_point::max();       // then: when its latest yes was requested
     };
-    past& past_of(std::size_t node);
+    // Few leases have any.
+    struct oddities {
+        std::vector<past> nodes;
+        time_point passed_since = time_point::max();  // `passed_on_`: another client came later
+    };
 
-    node_mask holders_;       // when the lease was last prolonged, or since
-    node_mask gone_;          // since then
-    node_mask passed_on_;     // of `gone_`
-    std::uint64_t fence_;     // under which the nodes took the key first
-    std::vector<past> past_;  // by node; empty where all are as the others
+    past& past_of(std::size_t node);
+    past known_past(std::size_t node) const noexcept;
+    time_point yes_at(std::size_t node, time_point since, time_point now) const noexcept;
+    time_point horizon(time_point since, time_point now) const noexcept;
+
+    node_mask holders_;     // when the lease was last prolonged, or since
+    node_mask late_;        // were holders, and have not answered since
+    node_mask gone_;        // since the lease was last prolonged
+    node_mask passed_on_;   // of `gone_`
+    std::uint64_t fence_;   // under which the nodes took the key first
+    time_point late_until_ = time_point::min();  // the keys of those that are late live
+    time_point late_yes_at_{};                   // when their latest yes was requested
+    std::unique_ptr<oddities> odd_;
 };
 
 /// Prolonged once a quorum said so while the old validity still stood; the new validity counts from
@@ -237,9 +261,9 @@ public:
     std::uint32_t round() const noexcept { return round_; }
     time_point sent() const noexcept { return sent_; }
     bool is_open(lease_index lease) const noexcept { return at(lease).is == state::open; }
-    /// Whether what nodes show of its key says anything yet.
-    bool is_in_question(lease_index lease) const noexcept {
-        return is_open(lease) || !at(lease).count || !at(lease).count->is_acquitted();
+    /// As the extension of its latest round.
+    bool is_acquitted(lease_index lease) const noexcept {
+        return at(lease).count && at(lease).count->is_acquitted();
     }
     /// How many leases the present round is still about.
     std::size_t open() const noexcept { return open_; }

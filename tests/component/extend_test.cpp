@@ -564,6 +564,37 @@ TEST_CASE("another client's fence is seen though a node that answers first got a
     CHECK(d.is_taken());
 }
 
+TEST_CASE("a node that did not answer once acquits others when it has answered since") {
+    deletion d;
+    d.w.crash(2, fakes::redis_model::data::kept);
+    d.w.latency[2] = 2ms;  // it answers last
+    d.w.run_for(5s);
+    REQUIRE(d.w.engine->stats().renewals > 2);
+    delete_on(d.w, 0, 1);
+    come_and_go(d.w, 0, 1);
+    d.run();
+    CHECK(d.held->held);
+}
+
+TEST_CASE("another client is seen where two nodes are silent when the lease is prolonged, and then not") {
+    deletion d;
+    delete_on(d.w, 1, 2);
+    come_and_go(d.w, 1, 2);
+    // The first of them takes the key again, and its answer is lost.
+    d.w.set_mode(2, mode::refuses);
+    d.w.set_mode(1, mode::mute);
+    d.w.run_for(1200ms);
+    REQUIRE(d.w.count(event_kind::renewal_failed) > 0);
+    d.w.set_mode(1, mode::refuses);
+    d.w.run_for(10ms);
+    d.w.set_mode(1, mode::up);
+    REQUIRE(d.held->held);
+    d.w.run_for(1s);
+    d.w.set_mode(2, mode::up);
+    d.w.run_for(3s);
+    CHECK(d.is_taken());
+}
+
 TEST_CASE("an answer that comes too late shows another client, too") {
     deletion d(1);
     delete_on(d.w, 0, 1);

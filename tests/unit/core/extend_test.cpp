@@ -482,78 +482,137 @@ TEST_CASE("of a joint list no rival may have had a quorum of either list") {
     CHECK(after({kept, silent, passed_on, kept, kept}) == verdict::failed);
 }
 
+namespace {
+
+// Of nodes that took the key under the fence 700, by a request at `sent`.
+class history {
+public:
+    explicit history(std::size_t nodes) : keys(node_mask::first(nodes), 700) {}
+
+    key_finding free(std::size_t node, std::uint64_t fence, duration at = 1ms) {
+        return keys.find(node, choice::yes, true, fence, since, sent + at);
+    }
+    key_finding has(std::size_t node, duration at = 1ms) {
+        const auto found = keys.find(node, choice::yes, false, 0, since, sent + at);
+        keys.note_holder(node);
+        return found;
+    }
+    void taken(std::size_t node, std::uint64_t fence, duration at = 1ms) {
+        keys.note_taken(node, fence, sent + at);
+        keys.note_holder(node);
+    }
+    // By a round that was sent at `at`, so far by `holders`; the keys of before live 100 ms longer.
+    void extended(node_mask holders, duration at, bool is_acquitted = true) {
+        keys.note_extended(holders, since, sent + at + 100ms, is_acquitted);
+        since = sent + at;
+    }
+
+    core::key_history keys;
+    time_point since = sent;
+};
+
+}  // namespace
+
 TEST_CASE("a node shows that another client was there by its fence") {
-    core::key_history keys(node_mask::first(2), 700);
-    const auto free = [&](std::size_t node, std::uint64_t fence, duration at = 0ms) {
-        return keys.find(node, choice::yes, true, fence, sent + at);
-    };
-    SECTION("it has the key") {
-        CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::kept);
-        CHECK(keys.found(0) == key_finding::unknown);
+    history h(2);
+    SECTION("not where it has the key") {
+        CHECK(h.has(0) == key_finding::kept);
+        CHECK(h.keys.found(0) == key_finding::unknown);
     }
-    SECTION("another client has it") {
-        CHECK(keys.find(0, choice::no, false, 0, sent) == key_finding::gone);
+    SECTION("where another client has it that is not known") {
+        CHECK(h.keys.find(0, choice::no, false, 0, sent, sent) == key_finding::gone);
     }
-    SECTION("its fence is that of the lease") { CHECK(free(0, 700) == key_finding::gone); }
-    SECTION("its fence is another one") { CHECK(free(0, 701) == key_finding::passed_on); }
+    SECTION("its fence is that of the lease") { CHECK(h.free(0, 700) == key_finding::gone); }
+    SECTION("its fence is another one") { CHECK(h.free(0, 701) == key_finding::passed_on); }
     SECTION("it refuses with another one") {
-        CHECK(keys.find(0, choice::no, true, 701, sent) == key_finding::passed_on);
+        CHECK(h.keys.find(0, choice::no, true, 701, sent, sent) == key_finding::passed_on);
     }
-    SECTION("its fence is gone") { CHECK(free(0, 0) == key_finding::passed_on); }
+    SECTION("its fence is gone") { CHECK(h.free(0, 0) == key_finding::passed_on); }
     SECTION("not a node that never said that it has the key: others' tries raised its fence") {
-        CHECK(free(2, 701) == key_finding::gone);
+        CHECK(h.free(2, 701) == key_finding::gone);
     }
     SECTION("but one that said so without a vote") {
-        keys.note_holder(2);
-        CHECK(free(2, 701) == key_finding::passed_on);
-    }
-    SECTION("a node that was late when the lease was last prolonged has its key for a while") {
-        keys.note_extended(node_mask::only(1), sent + 100ms);
-        SECTION("within") { CHECK(free(0, 701, 99ms) == key_finding::passed_on); }
-        SECTION("after it") { CHECK(free(0, 701, 100ms) == key_finding::gone); }
-        SECTION("also where it is late again") {
-            keys.note_extended(node_mask::only(1), sent + 200ms);
-            CHECK(free(0, 701, 99ms) == key_finding::passed_on);
-        }
-        SECTION("and not for longer then") {
-            keys.note_extended(node_mask::only(1), sent + 200ms);
-            CHECK(free(0, 701, 100ms) == key_finding::gone);
-        }
-    }
-    SECTION("not a node that had lost the key before that") {
-        CHECK(free(0, 700) == key_finding::gone);
-        keys.note_extended(node_mask::only(1), sent + 100ms);
-        CHECK(free(0, 701, 50ms) == key_finding::gone);
+        h.keys.note_holder(2);
+        CHECK(h.free(2, 701) == key_finding::passed_on);
     }
     SECTION("not by a fence under which this node took the key again") {
-        keys.note_taken(0, 705);
-        CHECK(free(0, 705) == key_finding::gone);
-        CHECK(free(1, 703) == key_finding::passed_on);
+        h.taken(0, 705);
+        CHECK(h.free(0, 705) == key_finding::gone);
+        CHECK(h.free(1, 703) == key_finding::passed_on);
     }
-    SECTION("a node that was silent may have got the key again by a late try") {
-        keys.note_silent(0);
-        CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::unknown);
-        SECTION("until that was answered") {
-            keys.note_silent(0);
-            keys.note_late_answer(0);
-            CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::unknown);
-            keys.note_late_answer(0);
-            CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::kept);
-        }
-        SECTION("until it was there when the lease was prolonged") {
-            keys.note_extended(node_mask::only(1), sent + 100ms);
-            CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::unknown);
-            keys.note_extended(node_mask::first(2), sent + 100ms);
-            CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::kept);
-        }
+}
+
+TEST_CASE("a node that was late when the lease was prolonged has its key for a while") {
+    history h(2);
+    h.extended(node_mask::only(1), 30ms);
+    const bool is_late_again = GENERATE(false, true);
+    if (is_late_again) h.extended(node_mask::only(1), 60ms);
+    const duration gap = GENERATE(0ms, 20ms);  // of our own clock
+    h.keys.shorten(gap);
+    const duration end = 130ms - gap;
+    SECTION("within") { CHECK(h.free(0, 701, end - 1ns) == key_finding::passed_on); }
+    SECTION("after it") { CHECK(h.free(0, 701, end) == key_finding::gone); }
+    SECTION("unless it has answered") {
+        CHECK(h.has(0) == key_finding::kept);
+        CHECK(h.free(0, 701, 1h) == key_finding::passed_on);
     }
-    SECTION("what a try that failed found out counts in the next one") {
-        CHECK(free(0, 701) == key_finding::passed_on);
-        keys.note_taken(0, 705);
-        CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::passed_on);
-        CHECK(keys.found(0) == key_finding::passed_on);
-        keys.note_extended(node_mask::first(2), sent + 100ms);
-        CHECK(keys.find(0, choice::yes, false, 0, sent) == key_finding::kept);
+}
+
+TEST_CASE("a node that had lost its key when the lease was prolonged shows nothing") {
+    history h(2);
+    CHECK(h.free(0, 700) == key_finding::gone);
+    h.extended(node_mask::only(1), 30ms);
+    CHECK(h.free(0, 701, 50ms) == key_finding::gone);
+}
+
+TEST_CASE("what a try found out counts until a round acquitted it") {
+    history h(2);
+    CHECK(h.free(0, 701) == key_finding::passed_on);
+    h.taken(0, 705);
+    CHECK(h.has(0) == key_finding::passed_on);
+    CHECK(h.keys.found(0) == key_finding::passed_on);
+    const bool is_acquitted = GENERATE(false, true);
+    h.extended(node_mask::first(2), 30ms, is_acquitted);
+    CHECK(h.keys.found(0) == (is_acquitted ? key_finding::unknown : key_finding::passed_on));
+}
+
+TEST_CASE("a node acquits nobody where its key may have been gone since others had theirs last") {
+    history h(3);
+    SECTION("a try without an answer may have taken it again") {
+        h.keys.note_silent(0);
+        CHECK(h.has(0) == key_finding::unsure);
+    }
+    SECTION("not where the answers came late") {
+        h.keys.note_silent(0);
+        h.keys.note_silent(0);
+        h.keys.note_late_answer(0);
+        SECTION("but for one") { CHECK(h.has(0) == key_finding::unsure); }
+        h.keys.note_late_answer(0);
+        SECTION("all of them") { CHECK(h.has(0) == key_finding::kept); }
+    }
+    SECTION("it took it again itself, and the lease was prolonged") {
+        CHECK(h.free(0, 700, 31ms) == key_finding::gone);
+        h.taken(0, 705, 31ms);
+        h.extended(node_mask::first(3), 30ms);
+        CHECK(h.has(0, 61ms) == key_finding::unsure);
+        SECTION("until all have said yes to a later round") {
+            h.extended(node_mask::first(3), 60ms);
+            CHECK(h.has(0, 91ms) == key_finding::kept);
+        }
+        SECTION("or the key of the one that did not is over") {
+            h.extended(node_mask::first(2), 60ms);
+            CHECK(h.has(0, 159ms) == key_finding::unsure);
+            CHECK(h.has(0, 160ms) == key_finding::kept);
+        }
+        SECTION("and as long as what another one shows is not acquitted") {
+            h.extended(node_mask::first(2), 60ms);
+            CHECK(h.free(2, 701, 61ms) == key_finding::passed_on);
+            h.taken(2, 706, 61ms);
+            h.extended(node_mask::first(3), 90ms, false);
+            CHECK(h.has(0, 121ms) == key_finding::unsure);
+            h.extended(node_mask::first(3), 120ms, true);
+            CHECK(h.has(0, 151ms) == key_finding::kept);
+        }
     }
 }
 
