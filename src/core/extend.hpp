@@ -35,7 +35,7 @@ enum class key_finding : std::uint8_t {
 ///
 /// That was after the node last said that it has the key, and may come to light late. Those nodes
 /// acquit the other client that have had the key since before, without a gap: not one that took it
-/// again, nor one whose answer to a try is missing, by which it may have. What was seen counts until
+/// again, nor one that may have, by a try without an answer. What was seen counts until
 /// a round in which so many acquitted it that it had no quorum.
 class key_history {
 public:

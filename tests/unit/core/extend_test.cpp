@@ -501,7 +501,7 @@ public:
         keys.note_taken(node, fence, sent + at);
         keys.note_holder(node);
     }
-    // By a round that was sent at `at`, so far by `holders`; the keys of before live 100 ms longer.
+    // By a round that was sent at `at`, so far by `holders`; earlier keys live 100 ms longer.
     void extended(node_mask holders, duration at, bool is_acquitted = true) {
         keys.note_extended(holders, since, sent + at + 100ms, is_acquitted);
         since = sent + at;
