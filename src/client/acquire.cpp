@@ -78,7 +78,7 @@ std::shared_ptr<lease_state> keep_lease(client_parts& client, requested_lease re
         what.machine.valid_until(), std::move(request.votes), std::move(what.proof),
         std::move(request.several));
     state->home = client.host.home();
-    core::key_history keys(granted_by, what.left.highest_fence);
+    core::key_history keys(granted_by, what.left.highest_fence, what.machine.valid_until());
     held_lease_ptr lease(new held_lease(client.shared, client.host, state, std::move(what.left),
                                         std::move(keys), what.machine, request.ids));
     lease->take_claim(std::move(what.claim));

@@ -98,6 +98,7 @@ void extension_round::on_reply(std::size_t node, std::uint32_t tag, const resp::
         complete_.insert(node);
         if (lists.is_quorum(complete_)) on_answered(sent, now);
     }
+    p->lease->keys().note_answer(node, now);
     const sight seen = look(*p, node, reply, now);
     cast(*p, node, seen.counted, now, seen.found);
 }
@@ -133,8 +134,9 @@ extension_round::sight extension_round::look(part& p, std::size_t node, const re
     const time_point since = p.lease->machine().last_sent();
     if (seen.counted.choice == core::choice::unable) {
         // One that lost its data has another record than this client knows.
+        const time_point first = std::min(since, keys.horizon(since, now));
         const bool had_no_vote = said.why.answer != vote::quarantine &&
-                                 client().tracker.known().votes().has_had_no_vote(node, since, now);
+                                 client().tracker.known().votes().has_had_no_vote(node, first, now);
         seen.found = had_no_vote ? core::key_finding::kept : keys.found(node);
     } else if (machine_.is_open(p.index) || !machine_.is_acquitted(p.index)) {
         seen.found = keys.find(node, seen.counted.choice, seen.counted.was_free,
@@ -206,7 +208,7 @@ void extension_round::cast(part& p, std::size_t node, const wire::compare_answer
         case core::extension::verdict::open: return;
         case core::extension::verdict::extended:
             p.lease->keys().note_extended(p.holders, p.lease->machine().last_sent(),
-                                          p.lease->machine().valid_until(),
+                                          machine_.valid_until(p.index),
                                           machine_.is_acquitted(p.index));
             if (!p.lease->extended(machine_.sent(), machine_.valid_until(p.index),
                                    machine_.new_ttl(p.index))) {

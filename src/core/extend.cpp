@@ -9,16 +9,14 @@ namespace redlock::core {
 key_finding key_history::find(std::size_t node, choice c, bool was_free, std::uint64_t seen_fence,
                               time_point since, time_point now) {
     assert(c != choice::unable && c != choice::pending);
-    past known = known_past(node);
-    if (known.unanswered > 0) {
-        known.kept_from = past_of(node).kept_from = now;
-        past_of(node).unanswered = 0;
-    }
+    const past known = known_past(node);
     if (c == choice::yes && !was_free) {
         if (gone_.contains(node)) return found(node);
-        const bool has_gap =
-            known.kept_from != time_point::min() && known.kept_from > horizon(since, now);
-        return has_gap ? key_finding::unsure : key_finding::kept;
+        if (known.unanswered > 0) return key_finding::unsure;
+        if (known.kept_from == time_point::min()) return key_finding::kept;
+        if (known.kept_from > horizon(since, now)) return key_finding::unsure;
+        past_of(node).kept_from = time_point::min();  // whatever comes to light is later
+        return key_finding::kept;
     }
     const bool is_others = seen_fence == 0 || seen_fence > std::max(fence_, known.fence);
     const time_point had_key_at = yes_at(node, since, now);
@@ -28,7 +26,15 @@ key_finding key_history::find(std::size_t node, choice c, bool was_free, std::ui
         past_of(node);
         odd_->passed_since = std::min(odd_->passed_since, had_key_at);
     }
+    holders_.erase(node);
+    forget_late(node);
     return found(node);
+}
+
+void key_history::note_answer(std::size_t node, time_point now) {
+    if (known_past(node).unanswered == 0) return;
+    past_of(node).unanswered = 0;
+    past_of(node).kept_from = now;  // one of them may have taken the key again
 }
 
 key_finding key_history::found(std::size_t node) const noexcept {
@@ -38,6 +44,10 @@ key_finding key_history::found(std::size_t node) const noexcept {
 
 void key_history::note_holder(std::size_t node) noexcept {
     holders_.insert(node);
+    forget_late(node);
+}
+
+void key_history::forget_late(std::size_t node) noexcept {
     late_.erase(node);
     if (odd_ && node < odd_->nodes.size()) odd_->nodes[node].lives_until = time_point::min();
 }
@@ -51,17 +61,18 @@ void key_history::note_late_answer(std::size_t node) {
     if (known_past(node).unanswered > 0) --past_of(node).unanswered;
 }
 
-void key_history::note_extended(node_mask holders, time_point since, time_point old_valid_until,
+void key_history::note_extended(node_mask holders, time_point since, time_point keys_until,
                                 bool is_acquitted) {
-    for (const std::size_t node : late_ - holders - gone_) {
+    for (const std::size_t node : late_ - holders) {
         past_of(node).lives_until = late_until_;
         past_of(node).yes_at = late_yes_at_;
     }
-    late_ = holders_ - holders - gone_;
-    late_until_ = old_valid_until;
+    late_ = holders_ - holders;
+    late_until_ = keys_until_;
     late_yes_at_ = since;
+    holders_ = {};
+    keys_until_ = keys_until;
     for (const std::size_t node : holders) note_holder(node);
-    holders_ = holders;
     if (is_acquitted) {
         passed_on_ = {};
         if (odd_) odd_->passed_since = time_point::max();
@@ -73,6 +84,7 @@ void key_history::shorten(duration gap) noexcept {
     const auto earlier = [gap](time_point& at) {
         if (at != time_point::min()) at -= gap;
     };
+    earlier(keys_until_);
     earlier(late_until_);
     if (!odd_) return;
     for (past& p : odd_->nodes) earlier(p.lives_until);
@@ -91,13 +103,12 @@ key_history::past key_history::known_past(std::size_t node) const noexcept {
 // When the latest yes was requested of a node whose key may still be there; the end of time where
 // there was none.
 time_point key_history::yes_at(std::size_t node, time_point since, time_point now) const noexcept {
-    if (holders_.contains(node)) return since;
+    if (holders_.contains(node)) return now < keys_until_ ? since : time_point::max();
     if (late_.contains(node)) return now < late_until_ ? late_yes_at_ : time_point::max();
     const past known = known_past(node);
     return now < known.lives_until ? known.yes_at : time_point::max();
 }
 
-// No node can show another client that came before.
 time_point key_history::horizon(time_point since, time_point now) const noexcept {
     time_point first = odd_ ? odd_->passed_since : time_point::max();
     for (std::size_t node = 0; node < max_nodes; ++node) {

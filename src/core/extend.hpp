@@ -39,10 +39,13 @@ enum class key_finding : std::uint8_t {
 /// a round in which so many acquitted it that it had no quorum.
 class key_history {
 public:
-    key_history(node_mask holders, std::uint64_t fence) noexcept
-        : holders_(holders), fence_(fence) {}
+    /// `keys_until`: when the validity of the grant ends, and no key does before.
+    key_history(node_mask holders, std::uint64_t fence, time_point keys_until) noexcept
+        : holders_(holders), fence_(fence), keys_until_(keys_until) {}
 
-    /// A node that may vote answered in time: `c` is not `unable`. `was_free`: the key was gone
+    /// A node answered a try in time, and with that all earlier ones are settled.
+    void note_answer(std::size_t node, time_point now);
+    /// It may vote, and said that: `c` is not `unable`. `was_free`: the key was gone
     /// there, and `seen_fence` is the fence that the node had then; 0: it had none. `since`: when
     /// the round was sent that prolonged the lease last.
     key_finding find(std::size_t node, choice c, bool was_free, std::uint64_t seen_fence,
@@ -53,14 +56,16 @@ public:
     void note_holder(std::size_t node) noexcept;
     /// The node was free, and took the key again under that fence.
     void note_taken(std::size_t node, std::uint64_t fence, time_point now);
-    /// It did not answer a try in time, and then it did.
+    /// It did not answer a try in time; perhaps it does later.
     void note_silent(std::size_t node) { ++past_of(node).unanswered; }
     void note_late_answer(std::size_t node);
-    /// Another round prolonged the lease than the one that was sent at `since`: so far these nodes
-    /// have said yes to it. The key of one that has not answered lives until the validity that the
-    /// lease had is over. `is_acquitted`: as `extension` says.
-    void note_extended(node_mask holders, time_point since, time_point old_valid_until,
+    /// A round prolonged the lease after the one that was sent at `since`, and the keys live until
+    /// `keys_until` at least: so far these nodes have said yes to it. Those that have not answered
+    /// had said yes to the earlier one. `is_acquitted`: as `extension` says.
+    void note_extended(node_mask holders, time_point since, time_point keys_until,
                        bool is_acquitted);
+    /// No node can show another client that came before; `since` as in `find`.
+    time_point horizon(time_point since, time_point now) const noexcept;
     /// Our own clock stood still for `gap`.
     void shorten(duration gap) noexcept;
 
@@ -79,17 +84,18 @@ private:
         time_point passed_since = time_point::max();  // `passed_on_`: another client came later
     };
 
+    void forget_late(std::size_t node) noexcept;
     past& past_of(std::size_t node);
     past known_past(std::size_t node) const noexcept;
     time_point yes_at(std::size_t node, time_point since, time_point now) const noexcept;
-    time_point horizon(time_point since, time_point now) const noexcept;
 
-    node_mask holders_;     // when the lease was last prolonged, or since
+    node_mask holders_;     // said yes when the lease was last prolonged, or since
     node_mask late_;        // were holders, and have not answered since
     node_mask gone_;        // since the lease was last prolonged
     node_mask passed_on_;   // of `gone_`
     std::uint64_t fence_;   // under which the nodes took the key first
-    time_point late_until_ = time_point::min();  // the keys of those that are late live
+    time_point keys_until_;                      // of holders
+    time_point late_until_ = time_point::min();  // of those that are late
     time_point late_yes_at_{};                   // when their latest yes was requested
     std::unique_ptr<oddities> odd_;
 };

@@ -566,13 +566,34 @@ TEST_CASE("another client's fence is seen though a node that answers first got a
 
 TEST_CASE("a node that did not answer once acquits others when it has answered since") {
     deletion d;
-    d.w.crash(2, fakes::redis_model::data::kept);
-    d.w.latency[2] = 2ms;  // it answers last
+    d.w.latency[2] = 2ms;  // it answers behind a quorum
+    d.w.set_mode(2, mode::mute);
+    d.w.run_for(1200ms);
+    REQUIRE(d.w.engine->stats().renewals == 1);
+    d.w.set_mode(2, mode::refuses);  // what it was sent is lost
+    d.w.run_for(10ms);
+    d.w.set_mode(2, mode::up);
     d.w.run_for(5s);
-    REQUIRE(d.w.engine->stats().renewals > 2);
     delete_on(d.w, 0, 1);
     come_and_go(d.w, 0, 1);
     d.run();
+    CHECK(d.held->held);
+}
+
+TEST_CASE("a key that was prolonged for less than the lease shows nothing when its time is over") {
+    deletion d;
+    d.w.set_mode(2, mode::refuses);
+    REQUIRE(d.w.run_until_over(*d.w.extend(d.held->held, 30s)));
+    d.w.set_mode(2, mode::up);
+    d.w.run_for(1500ms);
+    REQUIRE(d.w.run_until_over(*d.w.extend(d.held->held, 3s)));
+    d.w.set_mode(2, mode::refuses);
+    d.w.run_for(4s);
+    REQUIRE_FALSE(d.w.nodes[2].keys(d.w.now).contains("r"));
+    come_and_go(d.w, 2, 1);
+    d.w.set_mode(1, mode::mute);
+    d.w.set_mode(2, mode::up);
+    d.w.run_for(2s);
     CHECK(d.held->held);
 }
 

@@ -458,7 +458,8 @@ std::vector<harm> harms_of(const operation& op, const window& all, std::size_t h
 }
 
 std::string describe(const harm& h, std::size_t hit) {
-    static constexpr std::array kinds{"nothing", "delay", "throttle", "cut", "stall", "vanish"};
+    static constexpr std::array kinds{"nothing", "delay", "throttle", "cut",
+                                      "reset",   "stall", "vanish"};
     return std::string(kinds.at(static_cast<std::size_t>(h.what))) + " after " +
            std::to_string(h.after) + (h.where == side::requests ? " of requests" : " of replies") +
            " on " + std::to_string(hit);

@@ -487,12 +487,13 @@ namespace {
 // Of nodes that took the key under the fence 700, by a request at `sent`.
 class history {
 public:
-    explicit history(std::size_t nodes) : keys(node_mask::first(nodes), 700) {}
+    explicit history(std::size_t nodes) : keys(node_mask::first(nodes), 700, sent + 130ms) {}
 
     key_finding free(std::size_t node, std::uint64_t fence, duration at = 1ms) {
         return keys.find(node, choice::yes, true, fence, since, sent + at);
     }
     key_finding has(std::size_t node, duration at = 1ms) {
+        keys.note_answer(node, sent + at);
         const auto found = keys.find(node, choice::yes, false, 0, since, sent + at);
         keys.note_holder(node);
         return found;
@@ -501,9 +502,9 @@ public:
         keys.note_taken(node, fence, sent + at);
         keys.note_holder(node);
     }
-    // By a round that was sent at `at`, so far by `holders`; earlier keys live 100 ms longer.
+    // By a round that was sent at `at`, so far by `holders`; their keys live for 130 ms.
     void extended(node_mask holders, duration at, bool is_acquitted = true) {
-        keys.note_extended(holders, since, sent + at + 100ms, is_acquitted);
+        keys.note_extended(holders, since, sent + at + 130ms, is_acquitted);
         since = sent + at;
     }
 
@@ -552,15 +553,20 @@ TEST_CASE("a node that was late when the lease was prolonged has its key for a w
     const duration end = 130ms - gap;
     SECTION("within") { CHECK(h.free(0, 701, end - 1ns) == key_finding::passed_on); }
     SECTION("after it") { CHECK(h.free(0, 701, end) == key_finding::gone); }
-    SECTION("unless it has answered") {
+    SECTION("for longer where it has answered") {
         CHECK(h.has(0) == key_finding::kept);
-        CHECK(h.free(0, 701, 1h) == key_finding::passed_on);
+        CHECK(h.free(0, 701, end + 29ms) == key_finding::passed_on);
     }
 }
 
 TEST_CASE("a node that had lost its key when the lease was prolonged shows nothing") {
     history h(2);
     CHECK(h.free(0, 700) == key_finding::gone);
+    SECTION("but where it had got it again") {
+        h.taken(0, 705);
+        h.extended(node_mask::only(1), 30ms);
+        CHECK(h.free(0, 706, 50ms) == key_finding::passed_on);
+    }
     h.extended(node_mask::only(1), 30ms);
     CHECK(h.free(0, 701, 50ms) == key_finding::gone);
 }
