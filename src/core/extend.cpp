@@ -26,8 +26,7 @@ key_finding key_history::find(std::size_t node, choice c, bool was_free, std::ui
         past_of(node);
         odd_->passed_since = std::min(odd_->passed_since, had_key_at);
     }
-    holders_.erase(node);
-    forget_late(node);
+    lost_.insert(node);
     return found(node);
 }
 
@@ -44,10 +43,7 @@ key_finding key_history::found(std::size_t node) const noexcept {
 
 void key_history::note_holder(std::size_t node) noexcept {
     holders_.insert(node);
-    forget_late(node);
-}
-
-void key_history::forget_late(std::size_t node) noexcept {
+    lost_.erase(node);
     late_.erase(node);
     if (odd_ && node < odd_->nodes.size()) odd_->nodes[node].lives_until = time_point::min();
 }
@@ -63,14 +59,17 @@ void key_history::note_late_answer(std::size_t node) {
 
 void key_history::note_extended(node_mask holders, time_point since, time_point keys_until,
                                 bool is_acquitted) {
-    for (const std::size_t node : late_ - holders) {
+    for (const std::size_t node : late_ - holders - lost_) {
         past_of(node).lives_until = late_until_;
         past_of(node).yes_at = late_yes_at_;
     }
-    late_ = holders_ - holders;
+    for (const std::size_t node : lost_) {
+        if (odd_ && node < odd_->nodes.size()) odd_->nodes[node].lives_until = time_point::min();
+    }
+    late_ = holders_ - holders - lost_;
     late_until_ = keys_until_;
     late_yes_at_ = since;
-    holders_ = {};
+    holders_ = lost_ = {};
     keys_until_ = keys_until;
     for (const std::size_t node : holders) note_holder(node);
     if (is_acquitted) {

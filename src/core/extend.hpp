@@ -84,13 +84,13 @@ private:
         time_point passed_since = time_point::max();  // `passed_on_`: another client came later
     };
 
-    void forget_late(std::size_t node) noexcept;
     past& past_of(std::size_t node);
     past known_past(std::size_t node) const noexcept;
     time_point yes_at(std::size_t node, time_point since, time_point now) const noexcept;
 
     node_mask holders_;     // said yes when the lease was last prolonged, or since
     node_mask late_;        // were holders, and have not answered since
+    node_mask lost_;        // of both: have not, as far as is known
     node_mask gone_;        // since the lease was last prolonged
     node_mask passed_on_;   // of `gone_`
     std::uint64_t fence_;   // under which the nodes took the key first

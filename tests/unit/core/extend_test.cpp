@@ -529,6 +529,10 @@ TEST_CASE("a node shows that another client was there by its fence") {
         CHECK(h.keys.find(0, choice::no, true, 701, sent, sent) == key_finding::passed_on);
     }
     SECTION("its fence is gone") { CHECK(h.free(0, 0) == key_finding::passed_on); }
+    SECTION("also where the try before found another client's key there") {
+        CHECK(h.keys.find(0, choice::no, false, 0, sent, sent) == key_finding::gone);
+        CHECK(h.free(0, 701) == key_finding::passed_on);
+    }
     SECTION("not a node that never said that it has the key: others' tries raised its fence") {
         CHECK(h.free(2, 701) == key_finding::gone);
     }
@@ -553,6 +557,11 @@ TEST_CASE("a node that was late when the lease was prolonged has its key for a w
     const duration end = 130ms - gap;
     SECTION("within") { CHECK(h.free(0, 701, end - 1ns) == key_finding::passed_on); }
     SECTION("after it") { CHECK(h.free(0, 701, end) == key_finding::gone); }
+    SECTION("not where it was found gone meanwhile") {
+        h.keys.find(0, choice::no, false, 0, h.since, sent + 70ms);
+        h.extended(node_mask::only(1), 75ms);
+        CHECK(h.free(0, 701, 80ms) == key_finding::gone);
+    }
     SECTION("for longer where it has answered") {
         CHECK(h.has(0) == key_finding::kept);
         CHECK(h.free(0, 701, end + 29ms) == key_finding::passed_on);
