@@ -134,7 +134,7 @@ extension_round::sight extension_round::look(part& p, std::size_t node, const re
     const time_point since = p.lease->machine().last_sent();
     if (seen.counted.choice == core::choice::unable) {
         // One that lost its data has another record than this client knows.
-        const time_point first = std::min(since, keys.horizon(since, now));
+        const time_point first = keys.horizon(since, now);
         const bool had_no_vote = said.why.answer != vote::quarantine &&
                                  client().tracker.known().votes().has_had_no_vote(node, first, now);
         seen.found = had_no_vote ? core::key_finding::kept : keys.found(node);

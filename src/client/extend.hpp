@@ -27,8 +27,6 @@
 
 namespace redlock::detail {
 
-struct judgement;
-
 /// Prolongs leases: one request per lease, node and round. What a round decides, and whether
 /// another one follows, its machine says; all leases share one fresh fence, under which a node that
 /// lost a key may take it again.

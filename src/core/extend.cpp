@@ -23,8 +23,7 @@ key_finding key_history::find(std::size_t node, choice c, bool was_free, std::ui
     gone_.insert(node);
     if (was_free && is_others && had_key_at != time_point::max()) {
         passed_on_.insert(node);
-        past_of(node);
-        odd_->passed_since = std::min(odd_->passed_since, had_key_at);
+        odd().passed_since = std::min(odd().passed_since, had_key_at);
     }
     lost_.insert(node);
     return found(node);
@@ -45,7 +44,7 @@ void key_history::note_holder(std::size_t node) noexcept {
     holders_.insert(node);
     lost_.erase(node);
     late_.erase(node);
-    if (odd_ && node < odd_->nodes.size()) odd_->nodes[node].lives_until = time_point::min();
+    forget_life(node);
 }
 
 void key_history::note_taken(std::size_t node, std::uint64_t fence, time_point now) {
@@ -63,9 +62,7 @@ void key_history::note_extended(node_mask holders, time_point since, time_point 
         past_of(node).lives_until = late_until_;
         past_of(node).yes_at = late_yes_at_;
     }
-    for (const std::size_t node : lost_) {
-        if (odd_ && node < odd_->nodes.size()) odd_->nodes[node].lives_until = time_point::min();
-    }
+    for (const std::size_t node : lost_) forget_life(node);
     late_ = holders_ - holders - lost_;
     late_until_ = keys_until_;
     late_yes_at_ = since;
@@ -90,9 +87,18 @@ void key_history::shorten(duration gap) noexcept {
 }
 
 key_history::past& key_history::past_of(std::size_t node) {
+    auto& nodes = odd().nodes;
+    if (nodes.size() <= node) nodes.resize(node + 1);
+    return nodes[node];
+}
+
+key_history::oddities& key_history::odd() {
     if (!odd_) odd_ = std::make_unique<oddities>();
-    if (odd_->nodes.size() <= node) odd_->nodes.resize(node + 1);
-    return odd_->nodes[node];
+    return *odd_;
+}
+
+void key_history::forget_life(std::size_t node) noexcept {
+    if (odd_ && node < odd_->nodes.size()) odd_->nodes[node].lives_until = time_point::min();
 }
 
 key_history::past key_history::known_past(std::size_t node) const noexcept {
@@ -109,7 +115,7 @@ time_point key_history::yes_at(std::size_t node, time_point since, time_point no
 }
 
 time_point key_history::horizon(time_point since, time_point now) const noexcept {
-    time_point first = odd_ ? odd_->passed_since : time_point::max();
+    time_point first = odd_ ? std::min(since, odd_->passed_since) : since;
     for (std::size_t node = 0; node < max_nodes; ++node) {
         first = std::min(first, yes_at(node, since, now));
     }

@@ -33,10 +33,10 @@ enum class key_finding : std::uint8_t {
 /// have been granted there since, and have ended: then this one must not go on after it. The fence
 /// of a node that had the key shows whether another client was there.
 ///
-/// That was after the node last said that it has the key, and may come to light late. Those nodes
-/// acquit the other client that have had the key since before, without a gap: not one that took it
-/// again, nor one that may have, by a try without an answer. What was seen counts until
-/// a round in which so many acquitted it that it had no quorum.
+/// That was after the node last said that it has the key, and may come to light late. A node
+/// acquits the other client where it has had the key since before that, without a gap: not where it
+/// took it again, or may have, by a try without an answer. What was seen counts until a round in
+/// which so many nodes acquit that the other client had no quorum.
 class key_history {
 public:
     /// `keys_until`: when the validity of the grant ends, and no key does before.
@@ -45,9 +45,9 @@ public:
 
     /// A node answered a try in time, and with that all earlier ones are settled.
     void note_answer(std::size_t node, time_point now);
-    /// It may vote, and said that: `c` is not `unable`. `was_free`: the key was gone
-    /// there, and `seen_fence` is the fence that the node had then; 0: it had none. `since`: when
-    /// the round was sent that prolonged the lease last.
+    /// It may vote, and said `c`, which is not `unable`. `was_free`: the key was gone there, and
+    /// `seen_fence` is the fence that the node had then; 0: it had none. `since`: when the round
+    /// was sent that prolonged the lease last.
     key_finding find(std::size_t node, choice c, bool was_free, std::uint64_t seen_fence,
                      time_point since, time_point now);
     /// What a node without an answer has shown so far: `gone`, `passed_on`, or nothing.
@@ -60,11 +60,11 @@ public:
     void note_silent(std::size_t node) { ++past_of(node).unanswered; }
     void note_late_answer(std::size_t node);
     /// A round prolonged the lease after the one that was sent at `since`, and the keys live until
-    /// `keys_until` at least: so far these nodes have said yes to it. Those that have not answered
-    /// had said yes to the earlier one. `is_acquitted`: as `extension` says.
+    /// `keys_until` at least: so far these nodes have said yes to it. Other holders are late: their
+    /// keys live as long as the earlier round promised. `is_acquitted`: as `extension` says.
     void note_extended(node_mask holders, time_point since, time_point keys_until,
                        bool is_acquitted);
-    /// No node can show another client that came before; `since` as in `find`.
+    /// No node can show another client that came before; not after `since`, which is as in `find`.
     time_point horizon(time_point since, time_point now) const noexcept;
     /// Our own clock stood still for `gap`.
     void shorten(duration gap) noexcept;
@@ -84,7 +84,9 @@ private:
         time_point passed_since = time_point::max();  // `passed_on_`: another client came later
     };
 
+    oddities& odd();
     past& past_of(std::size_t node);
+    void forget_life(std::size_t node) noexcept;
     past known_past(std::size_t node) const noexcept;
     time_point yes_at(std::size_t node, time_point since, time_point now) const noexcept;
 

@@ -473,6 +473,15 @@ struct deletion {
     }
     /// Until every key that the lease may have taken again was renewed or is gone.
     void run() { w.run_for(1500ms); }
+    void renew_once() {
+        w.run_for(1300ms);
+        REQUIRE(w.engine->stats().renewals == 1);
+    }
+    void fail_to_renew() {
+        w.run_for(1200ms);
+        REQUIRE(w.count(event_kind::renewal_failed) > 0);
+        REQUIRE(held->held);
+    }
     bool is_taken() const { return lost->is_over() && lost->lost_for == loss::taken; }
 
     world w;
@@ -568,8 +577,7 @@ TEST_CASE("a node that did not answer once acquits others when it has answered s
     deletion d;
     d.w.latency[2] = 2ms;  // it answers behind a quorum
     d.w.set_mode(2, mode::mute);
-    d.w.run_for(1200ms);
-    REQUIRE(d.w.engine->stats().renewals == 1);
+    d.renew_once();
     d.w.set_mode(2, mode::refuses);  // what it was sent is lost
     d.w.run_for(10ms);
     d.w.set_mode(2, mode::up);
@@ -604,12 +612,10 @@ TEST_CASE("another client is seen where two nodes are silent when the lease is p
     // The first of them takes the key again, and its answer is lost.
     d.w.set_mode(2, mode::refuses);
     d.w.set_mode(1, mode::mute);
-    d.w.run_for(1200ms);
-    REQUIRE(d.w.count(event_kind::renewal_failed) > 0);
+    d.fail_to_renew();
     d.w.set_mode(1, mode::refuses);
     d.w.run_for(10ms);
     d.w.set_mode(1, mode::up);
-    REQUIRE(d.held->held);
     d.w.run_for(1s);
     d.w.set_mode(2, mode::up);
     d.w.run_for(3s);
@@ -621,8 +627,7 @@ TEST_CASE("an answer that comes too late shows another client, too") {
     delete_on(d.w, 0, 1);
     come_and_go(d.w, 0, 1);
     d.w.set_mode(0, mode::mute);
-    d.w.run_for(1300ms);
-    REQUIRE(d.w.count(event_kind::renewal_failed) > 0);
+    d.fail_to_renew();
     d.w.set_mode(0, mode::up);
     d.run();
     CHECK(d.is_taken());
@@ -633,8 +638,7 @@ TEST_CASE("another client that a node shows when the others have acquitted it sa
     delete_on(d.w, 2, 1);
     come_and_go(d.w, 2, 1);
     d.w.latency[2] = 5ms;
-    d.w.run_for(1300ms);
-    REQUIRE(d.w.engine->stats().renewals == 1);
+    d.renew_once();
     d.w.set_mode(1, mode::mute);
     d.run();
     CHECK(d.held->held);
@@ -643,8 +647,7 @@ TEST_CASE("another client that a node shows when the others have acquitted it sa
 TEST_CASE("another client is seen on a node that was late at the renewal before") {
     deletion d;
     d.w.set_mode(1, mode::mute);
-    d.w.run_for(1300ms);
-    REQUIRE(d.w.engine->stats().renewals == 1);
+    d.renew_once();
     d.w.set_mode(1, mode::up);
     delete_on(d.w, 1, 2);
     come_and_go(d.w, 1, 2);
@@ -657,11 +660,20 @@ TEST_CASE("a key that one try found gone is not forgotten by the next one, which
     deletion d;
     delete_on(d.w, 0, 2);
     for (const std::size_t node : {1U, 2U}) d.w.set_mode(node, mode::refuses);
-    d.w.run_for(1200ms);
-    REQUIRE(d.w.count(event_kind::renewal_failed) > 0);
+    d.fail_to_renew();
     REQUIRE(d.w.ours("r") == 2);  // the first node has it again
-    REQUIRE(d.held->held);
     d.w.set_mode(1, mode::up);
+    d.run();
+    CHECK(d.is_taken());
+}
+
+TEST_CASE("a node that answers the first of two rounds during the second acquits no other client") {
+    deletion d(5);
+    for (const std::size_t node : {0U, 3U, 4U}) delete_on(d.w, node, 1);
+    outrun(d.w, 0, "r", 5s);  // it refuses the first round, and is why there is a second one
+    for (const std::size_t node : {3U, 4U}) come_and_go(d.w, node, 1);
+    d.w.set_mode(3, mode::refuses);
+    d.w.latency[4] = 5ms;
     d.run();
     CHECK(d.is_taken());
 }

@@ -23,17 +23,13 @@ public:
     health(const plan& in, const schedule& when)
         : plan_(&in),
           when_(&when),
-          pairs_(in.programs.size() * in.nodes.size()),
-          deleted_at_(in.nodes.size(), time_point::min()) {
+          pairs_(in.programs.size() * in.nodes.size()) {
         for (std::size_t n = 0; n < in.nodes.size(); ++n) {
             if (!is_fit(n)) each(all, 1U << n, [](pair& p) { ++p.troubles; });
         }
     }
 
     void begin(const fault& f) {
-        for (std::size_t n = 0; deletes_keys(f.kind) && n < deleted_at_.size(); ++n) {
-            if ((f.nodes >> n & 1U) != 0) deleted_at_[n] = when_->now();
-        }
         if (is_slight(f.kind) || deletes_keys(f.kind)) return;
         each(struck(f), nodes_of(f), [this](pair& p) {
             ++p.troubles;
@@ -108,7 +104,7 @@ public:
     std::size_t kept(std::size_t program, time_point since) const {
         const std::vector<std::size_t> nodes = plan_->nodes_of(program);
         return static_cast<std::size_t>(std::ranges::count_if(nodes, [&](std::size_t n) {
-            return deleted_at_[n] < since && is_well(program, n, since);
+            return !has_lost_keys(n, since) && is_well(program, n, since);
         }));
     }
 
@@ -144,6 +140,13 @@ private:
                 return g.kind == fault_kind::partition;
             });
         return is_of_program(f.kind) || is_in_doubt ? all : f.nodes;
+    }
+    bool has_lost_keys(std::size_t node, time_point since) const {
+        return std::ranges::any_of(plan_->faults, [&](const fault& f) {
+            const time_point at = beginning + f.at;
+            return deletes_keys(f.kind) && (f.nodes >> node & 1U) != 0 && since <= at &&
+                   at <= when_->now();
+        });
     }
     void recover(pair& p, duration takes) const {
         p.well_from = std::max(p.well_from, when_->now() + takes);
@@ -183,7 +186,6 @@ private:
     const schedule* when_;
     std::optional<time_point> begun_;  // the first program that asks for locks
     std::vector<pair> pairs_;
-    std::vector<time_point> deleted_at_;  // by node: its keys, the last time
 };
 
 }  // namespace redlock::simulation

@@ -68,6 +68,20 @@ std::string token_of_slow_clocks(const std::string& token, std::chrono::microsec
 
 }  // namespace
 
+TEST_CASE("a lease is lost as taken when a node says too late that it was released") {
+    connected_world w(fenced_options_for(3));
+    const auto e = w.granted("r", {.ttl = 3s});
+    const auto lost = w.lost(e->held);
+    note_released(w, 2, e->held);
+    w.set_mode(2, mode::mute);
+    w.run_for(1300ms);
+    REQUIRE(w.engine->stats().renewals == 1);
+    w.set_mode(2, mode::up);
+    w.run_for(100ms);  // before the next renewal
+    REQUIRE(lost->is_over());
+    CHECK(lost->lost_for == loss::taken);
+}
+
 TEST_CASE("a lease that another program released by its token is lost as taken") {
     connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 3s});

@@ -27,7 +27,7 @@ struct harm {
     };
     kind what = kind::none;
     side where = side::replies;
-    std::size_t after = 0;   ///< So many bytes of that side pass before; for cut, reset, stall and vanish.
+    std::size_t after = 0;   ///< So many bytes of that side pass before; for cut and what follows.
     bool listeners = false;  ///< Of connections that subscribe, in place of all the others.
     std::chrono::milliseconds by{0};  ///< For delay.
 };

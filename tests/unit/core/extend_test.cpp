@@ -520,7 +520,7 @@ TEST_CASE("a node shows that another client was there by its fence") {
         CHECK(h.has(0) == key_finding::kept);
         CHECK(h.keys.found(0) == key_finding::unknown);
     }
-    SECTION("where another client has it that is not known") {
+    SECTION("not yet where another client holds it") {
         CHECK(h.keys.find(0, choice::no, false, 0, sent, sent) == key_finding::gone);
     }
     SECTION("its fence is that of the lease") { CHECK(h.free(0, 700) == key_finding::gone); }
