@@ -433,6 +433,11 @@ void acquire_operation::learn_after(std::size_t node, const resp::reply& reply, 
     answered(node, outlook_of(wire::read_acquire(*kind_, reply), now), now);
 }
 
+void acquire_operation::on_late_reply(std::size_t node, std::uint32_t round,
+                                      const resp::reply& reply, time_point) {
+    if (granted_ && round == machine_.round()) granted_too(node, reply);
+}
+
 // A node that the quorum did not need.
 void acquire_operation::granted_too(std::size_t node, const resp::reply& reply) {
     const auto answer = wire::read_acquire(*kind_, reply);

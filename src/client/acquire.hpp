@@ -162,6 +162,8 @@ private:
                   time_point now) final;
     void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
                     time_point now) final;
+    void on_late_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
+                       time_point now) final;
     bool is_wanted(std::uint32_t round) const noexcept final {
         return machine_.is_wanted(round, granted_ && granted_->is_held());
     }

@@ -164,6 +164,11 @@ void adopt_operation::on_reply(std::size_t node, std::uint32_t, const resp::repl
     if (answer.is_revoked && !is_over()) deny(now);
 }
 
+void adopt_operation::on_late_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
+                                    time_point now) {
+    learn_late(node, wire::read_extension(reply), now);
+}
+
 void adopt_operation::on_failure(std::size_t node, std::uint32_t, const wire::failure& why,
                                  time_point now) {
     if (is_over()) return;

@@ -46,6 +46,8 @@ private:
                   time_point now) final;
     void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
                     time_point now) final;
+    void on_late_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
+                       time_point now) final;
     /// Also for a node that was still connecting when the others had decided: as long as the lease
     /// is held, the more nodes keep it, the more of them may fail.
     bool is_wanted(std::uint32_t) const noexcept final { return !is_over() || is_held(); }

@@ -644,6 +644,23 @@ TEST_CASE("another client that a node shows when the others have acquitted it sa
     CHECK(d.held->held);
 }
 
+TEST_CASE("another client is seen on a node that granted the lease too late") {
+    connected_world w(fakes::fenced_options_for(3));
+    w.set_mode(1, mode::mute);
+    const auto e = w.granted("r", {.ttl = 3s});
+    const auto lost = w.lost(e->held);
+    w.run_for(300ms);
+    w.set_mode(1, mode::up);
+    w.run_for(100ms);
+    REQUIRE(w.ours("r") == 3);
+    delete_on(w, 0, 2);
+    come_and_go(w, 0, 2);
+    w.set_mode(0, mode::mute);
+    w.run_for(1500ms);
+    REQUIRE(lost->is_over());
+    CHECK(lost->lost_for == loss::taken);
+}
+
 TEST_CASE("another client is seen on a node that was late at the renewal before") {
     deletion d;
     d.w.set_mode(1, mode::mute);

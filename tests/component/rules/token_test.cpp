@@ -197,11 +197,15 @@ TEST_CASE("one node that knows of the release ends an adopted lease, however lat
     connected_world w(fenced_options_for(3));
     const auto e = w.granted("r", {.ttl = 30s});
     note_released(w, 2, e->held);
+    const bool is_in_time = GENERATE(true, false);
     w.latency[2] = 20ms;
+    if (!is_in_time) w.set_mode(2, mode::mute);
     const auto other = w.adopted(e->held.token(), {.ttl = 30s});
     REQUIRE(other->held);
     const auto lost = w.lost(other->held);
     e->held.detach();
+    if (!is_in_time) w.run_for(300ms);
+    w.set_mode(2, mode::up);
     w.run_for(100ms);
     REQUIRE(lost->is_over());
     CHECK(lost->lost_for == loss::taken);
