@@ -21,7 +21,8 @@ plan draw_bursts(std::uint64_t seed) {
     out.connect_timeout = 500ms;
     out.between_bursts = 1s;
     const duration near = dice.between_orders(50us, 5ms);
-    const auto size = static_cast<std::size_t>(dice.pick(std::array{3, 3, 5}));
+    const std::size_t size =
+        or_fewer(static_cast<std::size_t>(dice.pick(std::array{3, 3, 5})), seed);
     for (std::size_t i = 0; i < size; ++i) {
         out.nodes.push_back({.is_durable = true, .latency = near * dice.between(100, 120) / 100});
     }
@@ -32,7 +33,7 @@ plan draw_bursts(std::uint64_t seed) {
         p.is_fenced = is_fenced;
     }
     out.length = out.aftermath(fault_kind::cut) + 30 * out.between_bursts;
-    if (dice.happens(0.5)) {
+    if (dice.happens(0.5) && size > 2) {
         out.faults.push_back({.kind = fault_kind::crash_keep,
                               .at = out.aftermath(fault_kind::cut),
                               .lasts = out.length,

@@ -32,6 +32,7 @@ enum class stream : std::uint64_t {
     replicas = 30,
     rarer_worlds = 31,
     detours = 56,
+    short_lists = 77,
     late_commands = 75,
     // What may come to any plan.
     readers = 17,
@@ -115,5 +116,11 @@ public:
 private:
     std::uint64_t state_;
 };
+
+/// How many nodes a world has that would have `size`: in some worlds one or two.
+inline std::size_t or_fewer(std::size_t size, std::uint64_t seed) noexcept {
+    chance dice(seed, stream::short_lists);
+    return dice.happens(0.15) ? 1 + dice.below(2) : size;
+}
 
 }  // namespace redlock::simulation

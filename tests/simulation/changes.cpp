@@ -93,7 +93,20 @@ private:
             return 2 * std::popcount(list & other) > std::popcount(list);
         });
     }
+    // Lists of one to three nodes, with any overlap or none.
+    void draw_short_lists(chance dice) {
+        for (std::int64_t left = dice.between(2, 4); left > 0;) {
+            const auto next = static_cast<std::uint32_t>(dice.between(1, (1 << most_nodes) - 1));
+            if (std::popcount(next) > 3 || (!lists_.empty() && next == lists_.back())) continue;
+            lists_.push_back(next);
+            --left;
+        }
+    }
     void draw_lists() {
+        if (chance dice(out_.seed, stream::short_lists); is_orderly_ && dice.happens(0.3)) {
+            are_short_ = true;
+            return draw_short_lists(dice);
+        }
         lists_.push_back(some_of((1U << most_nodes) - 1, dice_.happens(0.7) ? 3 : 5));
         const auto changes = static_cast<std::size_t>(dice_.between(1, 3));
         while (lists_.size() <= changes) {
@@ -141,7 +154,8 @@ private:
         const duration opening = 3s;
         duration at = opening + 2s;
         std::vector<duration> begins(seats, 0ms);
-        out_.open_from = opening;
+        // Where the nodes that stay are no majority of a new list, step 1 costs its quarantine.
+        if (!are_short_) out_.open_from = opening;
         for (std::size_t c = 0; c + 1 < lists_.size(); ++c) {
             for (std::size_t s = 0; s < seats; ++s) {  // the joint list, one after the other
                 const duration change = at + dice_.between(0ms, 2s);
@@ -356,6 +370,7 @@ private:
     chance dice_;
     plan out_;
     bool is_orderly_ = false;
+    bool are_short_ = false;
     std::vector<std::uint32_t> lists_;
 };
 

@@ -32,7 +32,8 @@ private:
         out_.node_timeout = 50ms;
         out_.connect_timeout = 250ms;
         const auto spread = core::fence_tolerance(out_.ttl_max) / 4;
-        const auto size = static_cast<std::size_t>(dice_.pick(std::array{3, 3, 5}));
+        const std::size_t size =
+            or_fewer(static_cast<std::size_t>(dice_.pick(std::array{3, 3, 5})), out_.seed);
         for (std::size_t i = 0; i < size; ++i) {
             node_plan& n = out_.nodes.emplace_back();
             n.is_durable = dice_.happens(0.5);

@@ -137,6 +137,8 @@ HUNG = -1000
 IN_C = ("c_server_tests", "c_memory_master_tests", "c_situation_tests")
 FOLDERS = {SIMULATION: "tests/simulation", **dict.fromkeys(IN_C, "tests/c")}
 BUILD = "build/mutants"
+# So many bugs pay for a build in which each file is compiled alone: a bug costs one file in place of twelve.
+MANY = 60
 
 
 def program_of(mutant):
@@ -151,12 +153,15 @@ def test_of(mutant):
     return program, mutant["case"].replace(",", "\\,") if "case" in mutant else f"[#{named}]"
 
 
-def build(root, jobs, program=SIMULATION):
+def build(root, options, program=SIMULATION):
     """As the preset does: by the same relative paths, so that a compiler cache has what did not change."""
     cached = dict(os.environ, CCACHE_BASEDIR=str(root), CCACHE_NOHASHDIR="1")
     targets = ["redlock_c", "redlock_c_kit", "redlock_tool"] if program.endswith(".py") else [program]
-    for command in (["cmake", "--preset", "mutants"],
-                    ["cmake", "--build", "--preset", "mutants", "-j", str(jobs), "--target", *targets]):
+    unity = "OFF" if options.are_many else "ON"
+    for command in (["cmake", "--preset", "mutants", f"-DCMAKE_UNITY_BUILD={unity}",
+                     f"-DREDLOCK_UNITY_LIBRARY={unity}"],
+                    ["cmake", "--build", "--preset", "mutants", "-j", str(options.jobs), "--target",
+                     *targets]):
         done = subprocess.run(command, cwd=root, env=cached, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
@@ -172,7 +177,7 @@ def built_with(mutant, root, options):
     for path, text in changed.items():
         path.write_text(text, encoding="utf-8")
     try:
-        yield build(root, options.jobs, program_of(mutant))
+        yield build(root, options, program_of(mutant))
     finally:
         for path, text in before.items():
             path.write_text(text, encoding="utf-8")
@@ -449,12 +454,13 @@ def main():
         chosen = random.Random("".join(texts)).sample(chosen, drawn)
     if not chosen:
         fail("there is none with this name, or in this part")
+    options.are_many = len(chosen) >= MANY
     clean = options.clean
     if not clean:
         clean = root / "clean"
-        shutil.copy(build(root, options.jobs), clean)
+        shutil.copy(build(root, options), clean)
     for program, name in sorted({test_of(m) for m in chosen if "test" in m}):
-        build(root, options.jobs, program)
+        build(root, options, program)
         if run_test(root, program, name, options) != 0:
             fail(f"{name} of {program} fails without a bug, too")
     caught, can_build, log = 0, True, log_of(root, options)

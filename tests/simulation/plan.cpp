@@ -429,7 +429,8 @@ private:
     }
 
     void draw_nodes() {
-        const auto size = static_cast<std::size_t>(dice_.pick(std::array{1, 3, 3, 3, 5, 5, 4}));
+        const std::size_t size = or_fewer(
+            static_cast<std::size_t>(dice_.pick(std::array{1, 3, 3, 3, 5, 5, 4})), out_.seed);
         const bool some_last = dice_.happens(0.4);
         const auto a = core::fence_tolerance(out_.ttl_max);
         const int spread = static_cast<int>(dice_.below(4));
@@ -440,7 +441,9 @@ private:
             n.is_durable = some_last && dice_.happens(0.6);
             if (spread == 1) n.clock_offset = dice_.between(-1ms, 1ms);
             if (spread == 2) n.clock_offset = dice_.between(-a * 7 / 20, a * 7 / 20);
-            if (spread == 3 && i == 0 && !has_double) n.clock_offset = dice_.between(-a * 3, a * 3);
+            // A clock that is far off costs its node the vote: the others are a quorum.
+            if (spread == 3 && i == 0 && !has_double && size != 2)
+                n.clock_offset = dice_.between(-a * 3, a * 3);
             n.drift_ppm = draw_drift();
             n.latency = is_near ? dice_.between(20us, 300us)
                                 : dice_.between_orders(50us, duration(out_.node_timeout) / 4);

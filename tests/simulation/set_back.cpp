@@ -37,7 +37,8 @@ private:
         out_.connect_timeout = milliseconds(dice_.pick(std::array{250, 2'000}));
         out_.sets_back = true;
         const auto spread = core::fence_tolerance(out_.ttl_max) / 8;
-        const auto size = static_cast<std::size_t>(dice_.pick(std::array{3, 3, 5}));
+        const std::size_t size =
+            or_fewer(static_cast<std::size_t>(dice_.pick(std::array{3, 3, 5})), out_.seed);
         for (std::size_t i = 0; i < size; ++i) {
             node_plan& n = out_.nodes.emplace_back();
             n.is_durable = dice_.happens(0.5);
@@ -67,7 +68,8 @@ private:
         // two do not answer, the third alone keeps a fence that is on no record.
         const auto trouble = dice_.pick(std::array{fault_kind::freeze, fault_kind::crash_lose,
                                                    fault_kind::crash_keep});
-        const bool has_trouble = !has_open_ && dice_.happens(0.8);
+        // The only node that loses its data has lost all fences.
+        const bool has_trouble = !has_open_ && dice_.happens(0.8) && out_.nodes.size() > 1;
         bool was_away = false;
         duration at = out_.aftermath(fault_kind::step_clock) * (out_.faults.empty() ? 0 : 1);
         for (std::int64_t left = dice_.between(1, 3); left > 0; --left) {
