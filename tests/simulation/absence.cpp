@@ -1,6 +1,6 @@
 // Draws worlds in which no program runs for long.
 // SPDX-License-Identifier: MIT
-#include "simulation/absence.hpp"
+#include "simulation/rare_worlds.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -22,7 +22,6 @@ constexpr std::uint32_t far_nodes = 0b11000;
 // sends them next.
 void draw_nodes(plan& out, chance& dice) {
     out.ttl_max = 40'000ms;
-    out.tail = 0;
     out.nodes.resize(5, out.nodes.front());
     const duration near = dice.between(100us, duration(out.node_timeout) / 16);
     for (std::size_t i = 0; i < out.nodes.size(); ++i) {
@@ -33,10 +32,8 @@ void draw_nodes(plan& out, chance& dice) {
     }
 }
 
-void add_program(plan& out, chance& dice, duration begins) {
-    program_plan& p = out.programs.emplace_back();
-    p.begins = begins;
-    p.drift_ppm = dice.between(-4'900, 4'900);
+void add_rival(plan& out, chance& dice, duration begins) {
+    program_plan& p = add_program(out, dice, begins);
     p.longest_ttl = 2'000ms;
     p.longest_think = 1s;
     p.is_rival = true;
@@ -46,17 +43,14 @@ void add_program(plan& out, chance& dice, duration begins) {
 
 void draw_absence(plan& out, chance& dice) {
     draw_nodes(out, dice);
-    out.foreigners.clear();
-    out.programs.clear();
-    out.faults.clear();
-    out.resources = 1;
+    clear(out, 1);
     const duration stops = dice.between(8s, 12s);
     const duration away = dice.between(800s, 1'500s);
     const duration back = stops + away;
     const duration later = back + out.aftermath(fault_kind::cut) + dice.between(10s, 30s);
     out.length = later + 60s;
-    add_program(out, dice, 0ms);
-    add_program(out, dice, later);
+    add_rival(out, dice, 0ms);
+    add_rival(out, dice, later);
     out.faults.push_back(
         {.kind = fault_kind::kill, .at = stops, .lasts = away, .programs = first});
     // Two of the near clocks move by less than clocks may drift in that time.
@@ -68,18 +62,11 @@ void draw_absence(plan& out, chance& dice) {
                               .nodes = 1U << i,
                               .amount = dice.between(3s, 6s)});
     }
-    const auto cut_off = [&](std::uint32_t program, duration at, std::uint32_t nodes) {
-        out.faults.push_back({.kind = fault_kind::partition,
-                              .at = at,
-                              .lasts = out.length,
-                              .nodes = nodes,
-                              .programs = program});
-    };
     // The first program sees all nodes when it starts again, and only the near ones when it reads
     // the clocks for the second time. Later the second program sees the far ones and a near one.
     const std::uint32_t shared = 1U << dice.below(3);
-    cut_off(first, back + dice.between(1s, 4'500ms), far_nodes);
-    cut_off(second, 0ms, near_nodes & ~shared);
+    cut_off(out, first, back + dice.between(1s, 4'500ms), far_nodes);
+    cut_off(out, second, 0ms, near_nodes & ~shared);
 }
 
 }  // namespace redlock::simulation

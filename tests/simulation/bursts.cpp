@@ -1,6 +1,6 @@
 // Draws worlds in which all programs try for one lock at the same instants.
 // SPDX-License-Identifier: MIT
-#include "simulation/bursts.hpp"
+#include "simulation/families.hpp"
 
 #include <array>
 #include <chrono>

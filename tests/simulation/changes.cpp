@@ -1,6 +1,6 @@
 // Draws worlds in which operators change the list of nodes.
 // SPDX-License-Identifier: MIT
-#include "simulation/changes.hpp"
+#include "simulation/families.hpp"
 
 #include "core/lease.hpp"
 #include "simulation/visits.hpp"

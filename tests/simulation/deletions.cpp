@@ -1,6 +1,6 @@
 // Draws worlds in which an operator deletes keys.
 // SPDX-License-Identifier: MIT
-#include "simulation/deletions.hpp"
+#include "simulation/families.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // Draws worlds of elections.
 // SPDX-License-Identifier: MIT
-#include "simulation/elections.hpp"
+#include "simulation/families.hpp"
 
 #include "core/lease.hpp"
 

@@ -1,10 +1,9 @@
 // Draws what may come to any world, each by a draw of its own.
 // SPDX-License-Identifier: MIT
-#include "simulation/guests.hpp"
+#include "simulation/families.hpp"
 
 #include "core/lease.hpp"
 #include "simulation/chance.hpp"
-#include "simulation/lookers.hpp"
 #include "simulation/visits.hpp"
 
 #include <algorithm>
@@ -155,6 +154,11 @@ private:
     void add_candidates(chance& dice) {
         for (std::int64_t left = dice.between(1, 3); left > 0; --left) {
             program_plan p = out_->programs.front();
+            // A campaign has no end where each grant of a far node comes too late.
+            for (const node_plan& n : out_->nodes) {
+                const auto enough = std::chrono::ceil<milliseconds>(3 * n.longest_round_trip());
+                p.longest_ttl = std::clamp(enough, p.longest_ttl, out_->ttl_max);
+            }
             p.workers = 1;
             p.is_duellist = false;
             p.is_candidate = true;

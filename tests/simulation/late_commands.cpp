@@ -1,9 +1,8 @@
 // Draws worlds in which commands of a broken connection come after the node was a replica for a
 // moment.
 // SPDX-License-Identifier: MIT
-#include "simulation/late_commands.hpp"
+#include "simulation/rare_worlds.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -18,26 +17,18 @@ using namespace std::chrono_literals;
 // sends is still good then.
 void draw_tardy_nodes(plan& out, chance& dice) {
     out.ttl_max = 10'000ms;
-    out.tail = 0.05;
+    bring_near(out);
     out.tail_delay = dice.between(400ms, 900ms);
-    if (out.nodes.size() < 3) out.nodes.resize(3, out.nodes.front());
-    for (node_plan& n : out.nodes) {
-        n.clock_offset = std::clamp<duration>(n.clock_offset, -1s, 1s);
-        n.latency = std::min<duration>(n.latency, 1ms);
-    }
 }
 
 // Each resource is acquired so seldom that its fence on a node stays as it is for a while; or
 // readers share it, whose fences do not refuse each other.
 void draw_patient_programs(plan& out, chance& dice) {
-    out.foreigners.clear();
     const bool are_readers = dice.happens(0.5);
-    out.resources = are_readers ? 2 : 8;
-    out.programs.clear();
+    clear(out, are_readers ? 2 : 8);
+    out.tail = 0.05;
     for (int i = 0; i < 2; ++i) {
-        program_plan& p = out.programs.emplace_back();
-        p.begins = dice.between(0ms, 50ms);
-        p.drift_ppm = dice.between(-4'900, 4'900);
+        program_plan& p = add_program(out, dice);
         p.workers = 4;
         p.longest_ttl = milliseconds(dice.between(500, 5'000));
         p.longest_think = dice.between(300ms, 2s);
@@ -53,7 +44,6 @@ void draw_patient_programs(plan& out, chance& dice) {
 void draw_late_commands(plan& out, chance& dice) {
     draw_tardy_nodes(out, dice);
     draw_patient_programs(out, dice);
-    out.faults.clear();
     duration at = out.aftermath(fault_kind::kill);
     for (std::int64_t left = dice.between(6, 12); left > 0; --left) {
         const std::uint32_t node = 1U << dice.below(out.nodes.size());

@@ -1,6 +1,6 @@
 // Draws worlds in which grants come late.
 // SPDX-License-Identifier: MIT
-#include "simulation/late_grants.hpp"
+#include "simulation/rare_worlds.hpp"
 
 #include <array>
 #include <chrono>
@@ -15,22 +15,13 @@ void draw_late_grants(plan& out, chance& dice) {
     out.ttl_max = milliseconds(dice.between(8'000, 12'000));
     out.node_timeout = milliseconds(dice.pick(std::array{500, 1'000}));
     out.connect_timeout = 1'000ms;
-    out.tail = 0;
-    out.resources = 1;
-    out.foreigners.clear();
-    out.faults.clear();
-    out.programs.clear();
-    if (out.nodes.size() < 3) out.nodes.resize(3, out.nodes.front());
+    clear(out, 1);
+    bring_near(out);
     for (node_plan& n : out.nodes) {
         n.clock_offset = dice.between(-200ms, 200ms);
         n.latency = dice.between(20ms, 50ms);
     }
-    for (int i = 0; i < 2; ++i) {
-        program_plan& p = out.programs.emplace_back();
-        p.begins = dice.between(0ms, 50ms);
-        p.drift_ppm = dice.between(-4'900, 4'900);
-        p.longest_think = 100ms;
-    }
+    for (int i = 0; i < 2; ++i) add_program(out, dice).longest_think = 100ms;
     out.programs.front().longest_ttl = milliseconds(dice.between(3'000, 8'000));
     out.programs.front().keeps = 1;
     out.programs.back().longest_ttl = 500ms;

@@ -1,7 +1,5 @@
 // Draws worlds with programs that only look.
 // SPDX-License-Identifier: MIT
-#include "simulation/lookers.hpp"
-
 #include "simulation/visits.hpp"
 
 #include <chrono>

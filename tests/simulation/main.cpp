@@ -1,16 +1,10 @@
 // The simulation as a program: one seed with its story, many seeds and what they add up to, or
 // every order of small worlds.
 // SPDX-License-Identifier: MIT
-#include "simulation/changes.hpp"
-#include "simulation/deletions.hpp"
-#include "simulation/bursts.hpp"
-#include "simulation/elections.hpp"
-#include "simulation/guests.hpp"
+#include "simulation/families.hpp"
 #include "simulation/orders.hpp"
-#include "simulation/permits.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/plan_text.hpp"
-#include "simulation/set_back.hpp"
 #include "simulation/shrink.hpp"
 #include "simulation/story.hpp"
 #include "simulation/world.hpp"
@@ -46,7 +40,6 @@ double hours(redlock::duration d) { return seconds(d).count() / 3600; }
 
 /// What not every world has.
 const std::map<std::string, std::function<bool(const plan&)>> features{
-    {"common", [](const plan&) { return true; }},
     {"readers", &plan::has_readers},
     {"downgrades", &plan::has_downgrades},
     {"slots", &plan::has_slots},
@@ -61,13 +54,8 @@ const std::map<std::string, std::function<bool(const plan&)>> features{
     {"files", &plan::has_other_files},
     {"alone", [](const plan& in) { return in.open_from.has_value(); }},
     {"ttl_max", &plan::has_ttl_maxes},
-    {"elections", &plan::has_elections},
-    {"deletions", &plan::has_deletions},
-    {"bursts", &plan::has_bursts},
-    {"changes", [](const plan& in) { return in.changes_lists; }},
     {"detours", [](const plan& in) { return in.has_detours; }},
     {"notes", [](const plan& in) { return in.has_notes; }},
-    {"set_back", [](const plan& in) { return in.sets_back; }},
     {"turns", [](const plan& in) { return in.most_turns != 0; }},
 };
 
@@ -78,7 +66,7 @@ plan with_guests(std::uint64_t seed) {
     return out;
 }
 
-/// Families of worlds, by the feature that all of these have.
+/// Families of worlds. Those that are a feature's, too, have some without it, which are left out.
 constexpr std::array<std::pair<const char*, plan (*)(std::uint64_t)>, 8> families{{
     {"common", simulation::draw},
     {"elections", with_guests<draw_elections>},
@@ -112,8 +100,10 @@ struct variation {
         return out;
     }
     bool fits(const plan& in) const {
-        return std::all_of(with.begin(), with.end(),
-                           [&](const std::string& what) { return features.at(what)(in); });
+        return std::all_of(with.begin(), with.end(), [&](const std::string& what) {
+            const auto found = features.find(what);
+            return found == features.end() || found->second(in);
+        });
     }
     bool needs(const char* what) const {
         return std::find(with.begin(), with.end(), what) != with.end();
@@ -123,10 +113,13 @@ struct variation {
     }
 };
 
-template <class Map>
-std::vector<std::string> names_of(const Map& in) {
+template <class... Tables>
+std::vector<std::string> names_of(const Tables&... in) {
     std::vector<std::string> out;
-    for (const auto& [name, what] : in) out.push_back(name);
+    const auto add = [&](const auto& table) {
+        for (const auto& [name, what] : table) out.push_back(name);
+    };
+    (add(in), ...);
     return out;
 }
 
@@ -297,7 +290,7 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"guard", "fencing"}));
     app.add_option("--with", terms.how.with,
                    "Leave out worlds without this: readers, slots, ...")
-        ->check(CLI::IsMember(names_of(features)));
+        ->check(CLI::IsMember(names_of(families, features)));
     app.add_option("--promise", terms.how.promise, "Judge this promise only, as exclusion");
     std::string which;
     auto* every = app.add_option("--orders", which,

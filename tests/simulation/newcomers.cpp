@@ -1,6 +1,6 @@
 // Draws worlds in which many programs meet new nodes at once.
 // SPDX-License-Identifier: MIT
-#include "simulation/newcomers.hpp"
+#include "simulation/rare_worlds.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -14,22 +14,13 @@ using namespace std::chrono_literals;
 // befalls them.
 void draw_newcomers(plan& out, chance& dice) {
     out.ttl_max = 30'000ms;
-    out.tail = 0;
-    out.faults.clear();
-    out.foreigners.clear();
-    if (out.nodes.size() < 3) out.nodes.resize(3, out.nodes.front());
+    bring_near(out);
     const duration farthest = std::min<duration>(out.longest_node_timeout() / 16, 15ms);
-    for (node_plan& n : out.nodes) {
-        n.clock_offset = std::clamp<duration>(n.clock_offset, -1s, 1s);
-        n.latency = dice.between_orders(100us, farthest);
-    }
-    out.resources = 8;
-    out.programs.clear();
+    for (node_plan& n : out.nodes) n.latency = dice.between_orders(100us, farthest);
+    clear(out, 8);
     const duration within = dice.between(0ms, 30ms);
     for (std::int64_t left = dice.between(5, 16); left > 0; --left) {
-        program_plan& p = out.programs.emplace_back();
-        p.begins = dice.between(duration(0), within);
-        p.drift_ppm = dice.between(-4'900, 4'900);
+        program_plan& p = add_program(out, dice, dice.between(duration(0), within));
         p.longest_ttl = 2'000ms;
         p.longest_think = dice.between(100ms, 1s);
     }

@@ -1,10 +1,9 @@
 // Draws worlds with an operator.
 // SPDX-License-Identifier: MIT
-#include "simulation/operators.hpp"
+#include "simulation/rare_worlds.hpp"
 
 #include "simulation/visits.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -18,17 +17,9 @@ using namespace std::chrono_literals;
 // One program alone, whose nodes answer at once.
 void draw_one_program(plan& out, chance& dice) {
     out.ttl_max = milliseconds(dice.between(5'000, 20'000));
-    out.tail = 0;
-    out.faults.clear();
-    out.foreigners.clear();
-    out.resources = 1;
-    if (out.nodes.size() < 3) out.nodes.resize(3, out.nodes.front());
-    for (node_plan& n : out.nodes) {
-        n.clock_offset = std::clamp<duration>(n.clock_offset, -500ms, 500ms);
-        n.latency = std::min<duration>(n.latency, duration(out.node_timeout) / 16);
-    }
-    out.programs.resize(1);
-    out.programs.front() = {.longest_ttl = 2'000ms, .longest_think = 500ms};
+    clear(out, 1);
+    bring_near(out, duration(out.node_timeout) / 16, 500ms);
+    out.programs.push_back({.longest_ttl = 2'000ms, .longest_think = 500ms});
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Draws worlds in which leases have several slots, and worlds with a rate limit.
 // SPDX-License-Identifier: MIT
-#include "simulation/permits.hpp"
+#include "simulation/families.hpp"
 
 #include <algorithm>
 #include <array>

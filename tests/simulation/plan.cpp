@@ -4,20 +4,8 @@
 
 #include "core/lease.hpp"
 #include "core/retry.hpp"
-#include "simulation/absence.hpp"
-#include "simulation/guests.hpp"
-#include "simulation/late_commands.hpp"
-#include "simulation/late_grants.hpp"
-#include "simulation/newcomers.hpp"
-#include "simulation/operators.hpp"
-#include "simulation/other_files.hpp"
-#include "simulation/refusals.hpp"
-#include "simulation/replicas.hpp"
-#include "simulation/shared_node.hpp"
-#include "simulation/stalls.hpp"
-#include "simulation/tickets.hpp"
-#include "simulation/tokens.hpp"
-#include "simulation/ttl_maxes.hpp"
+#include "simulation/families.hpp"
+#include "simulation/rare_worlds.hpp"
 
 #include <algorithm>
 #include <array>
@@ -137,29 +125,27 @@ private:
 
     // Sequences of events that the other worlds hardly ever draw. Each from a stream of its own, so
     // that the other worlds are as they are without these.
+    // Each from a stream of its own: a new one leaves the worlds as they are that it does not replace.
     void draw_rare_worlds() {
         if (!may_be_upset() || has_upheavals_) return;
-        if (chance dice(out_.seed, stream::refusals); dice.happens(0.03)) {
+        struct rare {
+            stream from;
+            double share;
+            void (*draw)(plan&, chance&);
+        };
+        constexpr std::array all{rare{stream::refusals, 0.03, draw_refusals},
+                                 rare{stream::absence, 0.03, draw_absence},
+                                 rare{stream::late_commands, 0.03, draw_late_commands},
+                                 rare{stream::newcomers, 0.1, draw_newcomers},
+                                 rare{stream::replicas, 0.03, draw_replicas},
+                                 rare{stream::stalls, 0.05, draw_stalls}};
+        for (const rare& one : all) {
+            chance dice(out_.seed, one.from);
+            if (!dice.happens(one.share)) continue;
             has_upheavals_ = true;
-            draw_refusals(out_, dice);
-        } else if (chance again(out_.seed, stream::absence); again.happens(0.03)) {
-            has_upheavals_ = true;
-            draw_absence(out_, again);
-        } else if (chance third(out_.seed, stream::late_commands); third.happens(0.03)) {
-            has_upheavals_ = true;
-            draw_late_commands(out_, third);
-        } else if (chance fourth(out_.seed, stream::newcomers); fourth.happens(0.1)) {
-            has_upheavals_ = true;
-            draw_newcomers(out_, fourth);
-        } else if (chance fifth(out_.seed, stream::replicas); fifth.happens(0.03)) {
-            has_upheavals_ = true;
-            draw_replicas(out_, fifth);
-        } else if (chance sixth(out_.seed, stream::stalls); sixth.happens(0.05)) {
-            has_upheavals_ = true;
-            draw_stalls(out_, sixth);
-        } else {
-            draw_rarer_worlds();
+            return one.draw(out_, dice);
         }
+        draw_rarer_worlds();
     }
 
     void draw_rarer_worlds() {

@@ -1,8 +1,7 @@
 // Draws worlds in which a node refuses releases for a while.
 // SPDX-License-Identifier: MIT
-#include "simulation/refusals.hpp"
+#include "simulation/rare_worlds.hpp"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -16,24 +15,15 @@ using namespace std::chrono_literals;
 
 void draw_nodes(plan& out) {
     out.ttl_max = 40'000ms;
-    out.tail = 0;
-    if (out.nodes.size() < 3) out.nodes.resize(3, out.nodes.front());
-    for (node_plan& n : out.nodes) {
-        n.clock_offset = std::clamp<duration>(n.clock_offset, -1s, 1s);
-        n.latency = std::min<duration>(n.latency, 1ms);
-    }
+    bring_near(out);
 }
 
 // Each worker has some lock most of the time, and soon after that another: so releases meet a node
 // that has the key.
 void draw_programs(plan& out, chance& dice) {
-    out.foreigners.clear();
-    out.resources = 8;
-    out.programs.clear();
+    clear(out, 8);
     for (int i = 0; i < 2; ++i) {
-        program_plan& p = out.programs.emplace_back();
-        p.begins = dice.between(0ms, 50ms);
-        p.drift_ppm = dice.between(-4'900, 4'900);
+        program_plan& p = add_program(out, dice);
         p.workers = 4;
         p.longest_ttl = milliseconds(dice.between(35'000, 40'000));
         p.longest_think = 2s;
@@ -45,7 +35,6 @@ void draw_programs(plan& out, chance& dice) {
 void draw_refusals(plan& out, chance& dice) {
     draw_nodes(out);
     draw_programs(out, dice);
-    out.faults.clear();
     const auto refuse = [&](fault_kind how, duration at, duration lasts) {
         out.faults.push_back(
             {.kind = how, .at = at, .lasts = lasts, .nodes = 1U << dice.below(out.nodes.size())});

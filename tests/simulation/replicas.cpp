@@ -1,8 +1,7 @@
 // Draws worlds in which requests reach a node, or a replica, before those that they follow.
 // SPDX-License-Identifier: MIT
-#include "simulation/replicas.hpp"
+#include "simulation/rare_worlds.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -14,24 +13,15 @@ using namespace std::chrono_literals;
 
 void draw_near_nodes(plan& out) {
     out.ttl_max = 10'000ms;
-    out.tail = 0;
-    if (out.nodes.size() < 3) out.nodes.resize(3, out.nodes.front());
-    for (node_plan& n : out.nodes) {
-        n.clock_offset = std::clamp<duration>(n.clock_offset, -1s, 1s);
-        n.latency = std::min<duration>(n.latency, 1ms);
-    }
+    bring_near(out);
 }
 
 // Most leases are short, and a resource is free for a while before a worker takes it again: its
 // fence on a node stays below that of an acquire which arrives late.
 void draw_brief_programs(plan& out, chance& dice) {
-    out.foreigners.clear();
-    out.resources = 8;
-    out.programs.clear();
+    clear(out, 8);
     for (int i = 0; i < 2; ++i) {
-        program_plan& p = out.programs.emplace_back();
-        p.begins = dice.between(0ms, 50ms);
-        p.drift_ppm = dice.between(-4'900, 4'900);
+        program_plan& p = add_program(out, dice);
         p.workers = 4;
         p.longest_ttl = milliseconds(dice.between(300, 1'500));
         p.longest_think = dice.between(50ms, 300ms);
@@ -69,7 +59,6 @@ duration draw_detour(plan& out, chance& dice, duration at, bool is_replica) {
 void draw_replicas(plan& out, chance& dice) {
     draw_near_nodes(out);
     draw_brief_programs(out, dice);
-    out.faults.clear();
     duration at = out.aftermath(fault_kind::kill);
     out.has_detours = chance(out.seed, stream::detours).happens(0.4);
     // Until the next one the clients look at the node again, every five seconds.

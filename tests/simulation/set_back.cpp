@@ -1,6 +1,6 @@
 // Draws worlds in which the clocks of all nodes go back while no program is there.
 // SPDX-License-Identifier: MIT
-#include "simulation/set_back.hpp"
+#include "simulation/families.hpp"
 
 #include "core/fence_floor.hpp"
 #include "core/lease.hpp"
@@ -68,8 +68,10 @@ private:
         // two do not answer, the third alone keeps a fence that is on no record.
         const auto trouble = dice_.pick(std::array{fault_kind::freeze, fault_kind::crash_lose,
                                                    fault_kind::crash_keep});
-        // The only node that loses its data has lost all fences.
-        const bool has_trouble = !has_open_ && dice_.happens(0.8) && out_.nodes.size() > 1;
+        // The only node that loses its data has lost all fences. Of two the one that is left can't
+        // tell node time: its fences are on no record, and it keeps them where its clock goes back.
+        const std::size_t least = trouble == fault_kind::crash_lose ? 2 : 3;
+        const bool has_trouble = !has_open_ && dice_.happens(0.8) && out_.nodes.size() >= least;
         bool was_away = false;
         duration at = out_.aftermath(fault_kind::step_clock) * (out_.faults.empty() ? 0 : 1);
         for (std::int64_t left = dice_.between(1, 3); left > 0; --left) {

@@ -1,6 +1,6 @@
 // Draws worlds in which two quorums share one node.
 // SPDX-License-Identifier: MIT
-#include "simulation/shared_node.hpp"
+#include "simulation/rare_worlds.hpp"
 
 #include <algorithm>
 #include <array>
@@ -22,10 +22,8 @@ public:
     shared_node(plan& out, chance& dice) : out_(&out), dice_(&dice) {}
 
     void draw() {
+        clear(*out_, 1);
         draw_nodes();
-        out_->foreigners.clear();
-        out_->faults.clear();
-        out_->resources = 1;
         const std::size_t what = dice_->below(3);
         if (chance(out_->seed, stream::copies).happens(0.25)) {
             draw_keeper(ttl() / 2, ttl());
@@ -49,7 +47,6 @@ private:
 
     void draw_nodes() {
         out_->ttl_max = 40'000ms;
-        out_->tail = 0;
         const auto size = static_cast<std::size_t>(dice_->pick(std::array{3, 3, 5}));
         out_->nodes.resize(size, out_->nodes.front());
         for (node_plan& n : out_->nodes) {
@@ -64,28 +61,25 @@ private:
 
     void draw_keeper(duration shortest, duration longest) {
         lease_ = std::chrono::floor<milliseconds>(dice_->between(shortest, longest));
-        out_->programs.clear();
-        add_program(0ms).is_keeper = true;
+        add_holder(0ms).is_keeper = true;
         // First the clients read all clocks. Then the nodes that the rival sees forget the keeper.
         const duration begun = 2 * duration(out_->connect_timeout) + 1s;
         at_ = begun + lease_ * 11 / 10 + dice_->between(0ms, lease_);
         out_->length = at_ + 2 * ttl();
-        cut_off(keeper, begun, of_rival_);
-        cut_off(keeper, at_, shared_one);
+        cut_off(*out_, keeper, begun, of_rival_);
+        cut_off(*out_, keeper, at_, shared_one);
     }
 
-    program_plan& add_program(duration begins) {
-        program_plan& p = out_->programs.emplace_back();
-        p.begins = begins;
-        p.drift_ppm = dice_->between(-4'900, 4'900);
+    program_plan& add_holder(duration begins) {
+        program_plan& p = add_program(*out_, *dice_, begins);
         p.longest_ttl = lease_;
         p.longest_think = out_->programs.size() == 1 ? 10ms : 100ms;
         return p;
     }
 
     void add_rival(duration begins) {
-        add_program(begins).is_rival = true;
-        cut_off(1U << (out_->programs.size() - 1), 0ms, of_keeper_);
+        add_holder(begins).is_rival = true;
+        cut_off(*out_, 1U << (out_->programs.size() - 1), 0ms, of_keeper_);
     }
 
     // The node boots without data, and with a clock that is behind. Its record is made by a program that sees
@@ -93,10 +87,10 @@ private:
     void draw_wrong_boot() {
         const duration leap = dice_->between_orders(ttl() * 11 / 10, 5 * ttl());
         const duration up = restart(fault_kind::crash_lose, -leap);
-        add_program(up).is_rival = true;
-        cut_off(helper, 0ms, of_keeper_ | of_rival_);
+        add_holder(up).is_rival = true;
+        cut_off(*out_, helper, 0ms, of_keeper_ | of_rival_);
         const duration made = up + 2 * duration(out_->connect_timeout) + 500ms;
-        cut_off(helper, made, shared_one);
+        cut_off(*out_, helper, made, shared_one);
         const duration right = made + dice_->between(1ms, 300ms);
         step(right, leap);
         add_rival(right + dice_->between(0ms, 300ms));
@@ -105,7 +99,7 @@ private:
     // The node's clock leaps, its keys expire, and soon it is set right. A program that asks the
     // node for locks all the time sees it; the rival stands still meanwhile, and sees nothing.
     void draw_brief_leap() {
-        add_program(0ms).is_rival = true;
+        add_holder(0ms).is_rival = true;
         add_rival(dice_->between(50ms, 1s));
         const auto soon = duration(out_->node_timeout);
         const duration leap = dice_->between_orders(ttl() * 11 / 10, 5 * ttl());
@@ -148,15 +142,6 @@ private:
     void step(duration at, duration by) {
         out_->faults.push_back(
             {.kind = fault_kind::step_clock, .at = at, .nodes = shared_one, .amount = by});
-    }
-
-    // Until the end.
-    void cut_off(std::uint32_t programs, duration at, std::uint32_t nodes) {
-        out_->faults.push_back({.kind = fault_kind::partition,
-                                .at = at,
-                                .lasts = out_->length,
-                                .nodes = nodes,
-                                .programs = programs});
     }
 
     plan* out_;

@@ -1,8 +1,7 @@
 // Draws worlds in which nodes and programs stand still for a moment.
 // SPDX-License-Identifier: MIT
-#include "simulation/stalls.hpp"
+#include "simulation/rare_worlds.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -18,12 +17,8 @@ void draw_near_nodes(plan& out, chance& dice) {
     out.ttl_max = 30'000ms;
     out.node_timeout = 0ms;
     out.connect_timeout = 2'000ms;
-    out.tail = 0;
-    if (out.nodes.size() < 3) out.nodes.resize(3, out.nodes.front());
-    for (node_plan& n : out.nodes) {
-        n.clock_offset = std::clamp<duration>(n.clock_offset, -1s, 1s);
-        n.latency = dice.between_orders(100us, 2ms);
-    }
+    bring_near(out);
+    for (node_plan& n : out.nodes) n.latency = dice.between_orders(100us, 2ms);
 }
 
 constexpr std::uint32_t napper = 1U << 0;
@@ -31,13 +26,9 @@ constexpr std::uint32_t napper = 1U << 0;
 // About leases that are short a node has less time. The first program, which stands still now and
 // then, does nothing but try.
 void draw_steady_programs(plan& out, chance& dice) {
-    out.foreigners.clear();
-    out.resources = 12;
-    out.programs.clear();
+    clear(out, 12);
     for (const std::size_t workers : {std::size_t{1}, std::size_t{6}}) {
-        program_plan& p = out.programs.emplace_back();
-        p.begins = dice.between(0ms, 50ms);
-        p.drift_ppm = dice.between(-4'900, 4'900);
+        program_plan& p = add_program(out, dice);
         p.workers = workers;
         p.is_rival = workers == 1;
         p.longest_ttl = milliseconds(dice.between(2'500, 10'000));
@@ -52,7 +43,6 @@ void draw_steady_programs(plan& out, chance& dice) {
 void draw_stalls(plan& out, chance& dice) {
     draw_near_nodes(out, dice);
     draw_steady_programs(out, dice);
-    out.faults.clear();
     duration at = out.aftermath(fault_kind::cut);
     for (std::int64_t left = dice.between(6, 20); left > 0; --left) {
         fault stall{.kind = fault_kind::hitch, .at = at, .lasts = dice.between(55ms, 200ms)};

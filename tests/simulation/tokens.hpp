@@ -1,5 +1,4 @@
-// The tokens of leases that programs hand to each other, and the worlds in which they do; knows no
-// lease.
+// The tokens of leases that programs hand to each other; knows no lease.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -43,9 +42,5 @@ private:
     static constexpr std::size_t most = 8;
     std::deque<handed_token> tokens_;
 };
-
-/// A program that takes over a lease which keeps others out follows clocks that are ahead, gives it
-/// back at once, and a third tries to get the lock all the time.
-void draw_tokens_ahead(plan& out, chance& dice);
 
 }  // namespace redlock::simulation
