@@ -442,7 +442,8 @@ void acquire_operation::on_late_reply(std::size_t node, std::uint32_t round,
 void acquire_operation::granted_too(std::size_t node, const resp::reply& reply) {
     const auto answer = wire::read_acquire(*kind_, reply);
     if (answer.answer != vote::granted || !granted_->is_held()) return;
-    granted_->held_as->keys().note_holder(node);
+    // The key lives for less than those that were renewed since.
+    if (!granted_->held_as->machine().was_prolonged()) granted_->held_as->keys().note_holder(node);
     if (machine_.still_entered().contains(node) && machine_.tries() <= 1)
         granted_->held_as->left().left_queue_of(node);
 }

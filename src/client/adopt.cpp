@@ -145,7 +145,9 @@ void adopt_operation::learn_late(std::size_t node, const wire::compare_answer& a
                                  time_point now) {
     held_lease* const lease = is_held() ? adopted_->held_as : nullptr;
     if (lease == nullptr || lease->is_over()) return;
-    if (answer.choice == core::choice::yes) lease->keys().note_holder(node);
+    // The key lives for less than those that were renewed since.
+    const bool is_latest = !lease->machine().was_prolonged();
+    if (answer.choice == core::choice::yes && is_latest) lease->keys().note_holder(node);
     if (!answer.is_revoked) return;
     lease->renewal_failed(errc::not_held, "it was released by its token", count_->sent(), now, 0);
 }
@@ -160,28 +162,33 @@ void adopt_operation::on_reply(std::size_t node, std::uint32_t, const resp::repl
         why = {vote::refused, errc::not_held, "the key is gone, or another holder's"};
     }
     if (!j.is_vote()) why = j.against->why;
-    cast(node, j.is_vote() ? answer.choice : core::choice::unable, why, now);
-    if (answer.is_revoked && !is_over()) deny(now);
+    note(node, why, now);
+    if (answer.is_revoked) return deny(now);
+    cast(node, j.is_vote() ? answer.choice : core::choice::unable, now);
 }
 
 void adopt_operation::on_late_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                                     time_point now) {
-    learn_late(node, wire::read_extension(reply), now);
+    const wire::compare_answer answer = wire::read_extension(reply);
+    if (is_over()) return learn_late(node, answer, now);
+    if (answer.is_revoked) deny(now);
 }
 
 void adopt_operation::on_failure(std::size_t node, std::uint32_t, const wire::failure& why,
                                  time_point now) {
     if (is_over()) return;
-    cast(node, core::choice::unable, why, now);
+    note(node, why, now);
+    cast(node, core::choice::unable, now);
 }
 
-void adopt_operation::cast(std::size_t node, core::choice c, const wire::failure& why,
-                           time_point now) {
+void adopt_operation::note(std::size_t node, const wire::failure& why, time_point now) {
     assert(!is_over() && node < votes_.size());
-    node_vote& v = votes_[node];
-    note_failure(v, why);
-    if (c == core::choice::yes) v.answer = vote::granted;
-    v.elapsed = std::chrono::duration_cast<microseconds>(now - count_->sent());
+    note_failure(votes_[node], why);
+    votes_[node].elapsed = std::chrono::duration_cast<microseconds>(now - count_->sent());
+}
+
+void adopt_operation::cast(std::size_t node, core::choice c, time_point now) {
+    if (c == core::choice::yes) votes_[node].answer = vote::granted;
     switch (count_->cast(node, c, now)) {
         case core::adoption::verdict::open: return;
         case core::adoption::verdict::held: return take(now);

@@ -62,7 +62,8 @@ private:
     const footprint& left() const noexcept;
     footprint traces_of_lease(time_point now);
     void write(wire::request& out) const;
-    void cast(std::size_t node, core::choice c, const wire::failure& why, time_point now);
+    void note(std::size_t node, const wire::failure& why, time_point now);
+    void cast(std::size_t node, core::choice c, time_point now);
     void learn_late(std::size_t node, const wire::compare_answer& answer, time_point now);
     void take(time_point now);
     void deny(time_point now);

@@ -32,10 +32,13 @@ std::uint32_t extension_round::tag(const part& p) const noexcept {
     return machine_.round() * most_leases + static_cast<std::uint32_t>(p.index);
 }
 
-extension_round::part* extension_round::find(std::uint32_t tag) noexcept {
-    const bool is_present = tag / most_leases == machine_.round();
-    assert(!is_present || tag % most_leases < size());
-    return is_present ? &parts_[tag % most_leases] : nullptr;
+extension_round::part& extension_round::part_of(std::uint32_t tag) noexcept {
+    assert(tag % most_leases < size());
+    return parts_[tag % most_leases];
+}
+
+bool extension_round::is_present(std::uint32_t tag) const noexcept {
+    return tag / most_leases == machine_.round();
 }
 
 // A node that has to take the key again keeps it for as long as the others do.
@@ -54,6 +57,7 @@ void extension_round::write(wire::request& out, const part& p, time_point now) c
 void extension_round::send(time_point now) {
     assert(size() > 0 && !is_over());
     const node_lists& lists = client().shared.lists();
+    if (machine_.round() > 0) first_ = present();
     const auto bounds = machine_.begin(lists, client().shared.drift(), now,
                                        client().nodes.time_for_quorum(lists));
     answers_ = {};
@@ -89,8 +93,9 @@ void extension_round::send(time_point now) {
 
 void extension_round::on_reply(std::size_t node, std::uint32_t tag, const resp::reply& reply,
                                time_point now) {
-    part* const p = find(tag);
-    if (p == nullptr) return note_silent(node, tag);
+    part& p = part_of(tag);
+    p.lease->keys().note_answer(node, now);
+    if (!is_present(tag)) return learn(node, tag, reply, now);
     const time_point sent = machine_.sent();
     assert(answers_[node] < requested_);
     const node_lists& lists = client().shared.lists();
@@ -98,36 +103,36 @@ void extension_round::on_reply(std::size_t node, std::uint32_t tag, const resp::
         complete_.insert(node);
         if (lists.is_quorum(complete_)) on_answered(sent, now);
     }
-    p->lease->keys().note_answer(node, now);
-    const sight seen = look(*p, node, reply, now);
-    cast(*p, node, seen.counted, now, seen.found);
+    const sight seen = look(node, tag, reply, now);
+    cast(p, node, seen.counted, now, seen.found);
 }
 
-// It may say that the key was gone, which no later answer of the node does.
 void extension_round::on_late_reply(std::size_t node, std::uint32_t tag, const resp::reply& reply,
                                     time_point now) {
-    part* const p = find(tag);
-    if (p == nullptr) return;
-    p->lease->keys().note_late_answer(node);
-    const sight seen = look(*p, node, reply, now);
-    if (seen.counted.is_revoked && !p->lease->is_over()) {
-        note_failed(*p->lease, errc::not_held, now, 0);
+    part_of(tag).lease->keys().note_late_answer(node);
+    learn(node, tag, reply, now);
+}
+
+// An answer that is no vote any more. It may say that the key was gone, which no later answer of
+// the node does.
+void extension_round::learn(std::size_t node, std::uint32_t tag, const resp::reply& reply,
+                            time_point now) {
+    held_lease& lease = *part_of(tag).lease;
+    if (look(node, tag, reply, now).counted.is_revoked && !lease.is_over()) {
+        note_failed(lease, errc::not_held, now, 0);
     }
 }
 
-// The answer to an earlier round counts as none: that round is over.
-void extension_round::note_silent(std::size_t node, std::uint32_t tag) {
-    assert(tag % most_leases < size());
-    parts_[tag % most_leases].lease->keys().note_silent(node);
-}
-
-// What an answer to the present round says, and what it shows of the key.
-extension_round::sight extension_round::look(part& p, std::size_t node, const resp::reply& reply,
-                                             time_point now) {
-    const judgement j =
-        client().tracker.judge(node, machine_.sent(), wire::read_signs(reply), now);
-    if (reply.type() == resp::reply_type::error) note(node, wire::read_failure(reply));
-    else if (j.against) note(node, j.against->why);
+// What an answer says, and what it shows of the key.
+extension_round::sight extension_round::look(std::size_t node, std::uint32_t tag,
+                                             const resp::reply& reply, time_point now) {
+    part& p = part_of(tag);
+    const sending of = is_present(tag) ? present() : first_;
+    const judgement j = client().tracker.judge(node, of.sent, wire::read_signs(reply), now);
+    if (is_present(tag)) {
+        if (reply.type() == resp::reply_type::error) note(node, wire::read_failure(reply));
+        else if (j.against) note(node, j.against->why);
+    }
     const wire::compare_answer said = wire::read_extension(reply);
     sight seen{j.weigh(said), core::key_finding::unknown};
     core::key_history& keys = p.lease->keys();
@@ -145,19 +150,19 @@ extension_round::sight extension_round::look(part& p, std::size_t node, const re
     // Also a node without a vote, which may have one by the next renewal.
     if (said.choice == core::choice::yes) {
         p.holders.insert(node);
-        if (since <= machine_.sent()) keys.note_holder(node);
-        if (said.was_free && fence_) keys.note_taken(node, fence_->fence, now);
+        if (since <= of.sent) keys.note_holder(node);
+        if (said.was_free && of.fence != 0) keys.note_taken(node, of.fence, now);
     }
     return seen;
 }
 
 void extension_round::on_failure(std::size_t node, std::uint32_t tag, const wire::failure& why,
                                  time_point now) {
-    note_silent(node, tag);
-    part* const p = find(tag);
-    if (p == nullptr) return;
+    part& p = part_of(tag);
+    if (!why.is_unsent) p.lease->keys().note_silent(node);
+    if (!is_present(tag)) return;
     note(node, why);
-    cast(*p, node, {}, now, p->lease->keys().found(node));
+    cast(p, node, {}, now, p.lease->keys().found(node));
 }
 
 // The first of each node: what it refuses for one lease it refuses for the others, too.
@@ -202,6 +207,7 @@ bool extension_round::write_again(std::size_t, std::uint32_t tag, wire::request&
 void extension_round::cast(part& p, std::size_t node, const wire::compare_answer& answer,
                            time_point now, core::key_finding found) {
     const std::uint64_t refused = answer.choice == core::choice::no ? answer.fence : 0;
+    if (p.lease->keys().has_seen_another()) machine_.note_another(p.index);
     switch (answer.is_revoked ? machine_.revoke(p.index)
                               : machine_.cast(p.index, node, answer.choice, found, refused, now,
                                               p.lease->machine().valid_until())) {

@@ -33,7 +33,10 @@ namespace redlock::detail {
 class extension_round : public operation {
 public:
     void cancel(error_code why, time_point now) final;
-    void shorten(duration gap) final { machine_.shorten(gap); }
+    void shorten(duration gap) final {
+        machine_.shorten(gap);
+        first_.sent -= gap;
+    }
 
 protected:
     /// Before `send`. `sets_ttl`: later renewals use `ttl`, too.
@@ -80,8 +83,8 @@ private:
     bool write_again(std::size_t node, std::uint32_t tag, wire::request& out,
                      time_point now) const final;
     std::uint32_t tag(const part& p) const noexcept;
-    /// Null where the tag is of an earlier round.
-    part* find(std::uint32_t tag) noexcept;
+    part& part_of(std::uint32_t tag) noexcept;
+    bool is_present(std::uint32_t tag) const noexcept;
     duration keys_live_for(const part& p, time_point now) const;
     void write(wire::request& out, const part& p, time_point now) const;
     void note(std::size_t node, const wire::failure& why);
@@ -91,8 +94,14 @@ private:
         wire::compare_answer counted;
         core::key_finding found;
     };
-    sight look(part& p, std::size_t node, const resp::reply& reply, time_point now);
-    void note_silent(std::size_t node, std::uint32_t tag);
+    sight look(std::size_t node, std::uint32_t tag, const resp::reply& reply, time_point now);
+    void learn(std::size_t node, std::uint32_t tag, const resp::reply& reply, time_point now);
+    /// What a round sent, and when.
+    struct sending {
+        time_point sent{};
+        std::uint64_t fence = 0;  // 0: none
+    };
+    sending present() const noexcept { return {machine_.sent(), fence_ ? fence_->fence : 0}; }
     void cast(part& p, std::size_t node, const wire::compare_answer& answer, time_point now,
               core::key_finding found);
     void end(part& p, error_code outcome, time_point now);
@@ -105,6 +114,7 @@ private:
     std::size_t requested_ = 0;                     // leases that it asks for
     node_mask complete_;                            // nodes that have answered for all of them
     std::optional<wire::fence_terms> fence_;
+    sending first_;  // where the present round is the second
     std::vector<std::pair<std::size_t, wire::failure>> failures_;  // of the present round, by node
 };
 

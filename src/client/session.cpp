@@ -38,6 +38,11 @@ std::array<duration, max_nodes> of_each(const Sessions& sessions, F&& time_of) n
     return each;
 }
 
+wire::failure unsent(wire::failure why) {
+    why.is_unsent = true;
+    return why;
+}
+
 }  // namespace
 
 session::session(std::size_t index, const client_options& options, transport& wire,
@@ -148,7 +153,7 @@ bool session::send_again(entry& item, resp::script_form form, time_point now) {
     wire::request text;
     if (!item.what->write_again(index(), item.round, text, now)) return false;
     if (const auto why = refuse(text)) {
-        if (item.report()) item.what->on_failure(index(), item.round, *why, now);
+        if (item.report()) item.what->on_failure(index(), item.round, unsent(*why), now);
         return true;
     }
     item.form = form;
@@ -185,8 +190,8 @@ void session::on_greeting(const resp::reply& reply, time_point now) {
 }
 
 void session::on_ready(time_point now) {
-    const wire::failure unwanted{vote::unreachable,
-                                 make_error_code(boost::system::errc::operation_canceled), {}};
+    const wire::failure unwanted = unsent(
+        {vote::unreachable, make_error_code(boost::system::errc::operation_canceled), {}});
     greeted(now);
     counts_->connects.add();
     set_record(handshake_.result().record);
@@ -321,18 +326,18 @@ std::size_t session::tell_all(const wire::failure& why, time_point now) {
     auto unanswered = std::exchange(pipeline_, {});
     batch_.clear();
     batch_form_ = resp::script_form::by_hash;
-    auto unsent = std::exchange(waiting_, {});
+    auto waiting = std::exchange(waiting_, {});
     waiting_bytes_ = 0;
-    const auto tell = [&](entry item) {
+    const auto tell = [&](entry item, const wire::failure& its) {
         const bool is_news = item.report();
         const bool has_future = link().state() != phase::closed;
         const bool is_release = item.what->is_owed(index());
         if (is_release) ++releases;
         if (has_future && is_release) owe(item);
-        if (is_news) item.what->on_failure(index(), item.round, why, now);
+        if (is_news) item.what->on_failure(index(), item.round, its, now);
     };
-    while (!unanswered.empty()) tell(unanswered.pop().what);
-    for (queued& q : unsent) tell(std::move(q.item));
+    while (!unanswered.empty()) tell(unanswered.pop().what, why);
+    for (queued& q : waiting) tell(std::move(q.item), unsent(why));
     return releases;
 }
 

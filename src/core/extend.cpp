@@ -145,7 +145,7 @@ bool extension::may_be_over() const noexcept {
 
 // It may turn out to be over when the others have answered.
 bool extension::is_in_doubt() const noexcept {
-    return !gone_.empty() && !pending_.empty() && !is_acquitted();
+    return (was_passed_on_ || !gone_.empty()) && !pending_.empty() && !is_acquitted();
 }
 
 extension::verdict extension::cast(std::size_t node, choice c, time_point now,

@@ -52,6 +52,8 @@ public:
                      time_point since, time_point now);
     /// What a node without an answer has shown so far: `gone`, `passed_on`, or nothing.
     key_finding found(std::size_t node) const noexcept;
+    /// Another client was seen, and no round has acquitted it so far.
+    bool has_seen_another() const noexcept { return !passed_on_.empty(); }
     /// The node has the key.
     void note_holder(std::size_t node) noexcept;
     /// The node was free, and took the key again under that fence.
@@ -129,6 +131,8 @@ public:
     /// Votes after the verdict change nothing.
     verdict cast(std::size_t node, choice c, time_point now, time_point old_valid_until,
                  key_finding found = key_finding::unknown) noexcept;
+    /// Another client was seen, whichever nodes answer this round.
+    void note_another() noexcept { was_passed_on_ = true; }
     /// A node says that the lease was revoked: that alone ends it. (What a node notes of that does
     /// not last, and could run out there before a quorum has it.)
     verdict revoke() noexcept;
@@ -284,6 +288,9 @@ public:
     extension::verdict cast(lease_index lease, std::size_t node, choice c, key_finding found,
                             std::uint64_t seen_fence, time_point now,
                             time_point old_valid_until) noexcept;
+    void note_another(lease_index lease) noexcept {
+        if (leases_[lease].count) leases_[lease].count->note_another();
+    }
     /// A node says that the lease was revoked. As `cast`; also where the lease waits for another
     /// round.
     extension::verdict revoke(lease_index lease) noexcept;

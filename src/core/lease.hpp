@@ -68,6 +68,7 @@ public:
     time_point granted_at() const noexcept { return granted_at_; }
     /// When the latest round that prolonged it was sent, or the one that granted it.
     time_point last_sent() const noexcept { return last_sent_; }
+    bool was_prolonged() const noexcept { return last_sent_ != granted_at_; }
     /// When `on_time` wants to be called next.
     time_point deadline() const noexcept;
     time_point valid_until() const noexcept { return valid_until_; }

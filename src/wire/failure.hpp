@@ -22,6 +22,7 @@ struct failure {
     vote answer = vote::unreachable;  ///< refused, timed_out or unreachable
     error_code error;
     std::string detail;
+    bool is_unsent = false;  ///< The node was sent nothing.
 };
 
 /// An error reply, or a reply of a kind that the command can't have.

@@ -695,6 +695,52 @@ TEST_CASE("a node that answers the first of two rounds during the second acquits
     CHECK(d.is_taken());
 }
 
+TEST_CASE("another client that was seen counts where the node that shows it answers last") {
+    connected_world w(fakes::fenced_options_for(3));
+    w.set_mode(2, mode::refuses);
+    const auto e = w.granted("r", {.ttl = 3s});
+    const auto lost = w.lost(e->held);
+    w.set_mode(2, mode::up);
+    w.run_for(100ms);
+    REQUIRE(w.ours("r") == 2);
+    delete_on(w, 1, 1);
+    come_and_go(w, 1, 2);
+    w.set_mode(1, mode::mute);
+    w.run_for(1200ms);
+    REQUIRE(w.engine->stats().renewals == 1);  // the third node has taken the key
+    w.latency[1] = 5ms;
+    w.set_mode(1, mode::up);
+    w.run_for(1500ms);
+    REQUIRE(lost->is_over());
+    CHECK(lost->lost_for == loss::taken);
+}
+
+TEST_CASE("a node that answers the first of two rounds during the second acquits, where it kept the key") {
+    deletion d(5);
+    delete_on(d.w, 2, 1);
+    outrun(d.w, 2, "r", 5s);
+    d.w.latency[3] = 5ms;
+    d.w.set_mode(4, mode::refuses);
+    d.run();
+    CHECK(d.held->held);
+    CHECK(d.w.engine->stats().renewals > 0);
+}
+
+TEST_CASE("a node that was sent nothing acquits others as one that has answered") {
+    deletion d;
+    d.w.run_for(700ms);
+    d.w.latency[2] = 60ms;
+    d.w.cut(2);  // it is connected again while the others answer
+    d.w.run_for(500ms);
+    REQUIRE(d.w.engine->stats().renewals == 1);
+    d.w.latency[2] = 2ms;
+    delete_on(d.w, 1, 1);
+    come_and_go(d.w, 1, 1);
+    d.w.run_for(1200ms);
+    CHECK(d.held->held);
+    CHECK(d.w.engine->stats().renewals > 1);
+}
+
 TEST_CASE("a lease whose key one of two nodes lost stands, one of the only node's is taken") {
     const std::size_t nodes = GENERATE(1U, 2U);
     deletion d(nodes);

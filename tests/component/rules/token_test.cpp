@@ -211,6 +211,25 @@ TEST_CASE("one node that knows of the release ends an adopted lease, however lat
     CHECK(lost->lost_for == loss::taken);
 }
 
+TEST_CASE("one node that knows of the release ends an adoption that waits for another, in time or not") {
+    auto options = fenced_options_for(3);
+    options.node_timeout = 0ms;  // by measurement: the far node has longer to answer
+    fakes::world w(options);
+    w.latency[1] = 200ms;
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 30s});
+    note_released(w, 2, e->held);
+    w.run_for(1s);
+    if (GENERATE(true, false)) w.set_mode(2, mode::mute);
+    const auto other = w.adopt(e->held.token(), {.ttl = 30s});
+    w.run_for(300ms);
+    w.set_mode(2, mode::up);
+    w.run_for(10ms);
+    REQUIRE(other->is_over());
+    CHECK(other->outcome() == errc::not_held);
+    CHECK_FALSE(other->held);
+}
+
 TEST_CASE("a note that has run out hinders nobody") {
     connected_world w(fenced_options_for(3, 5s));
     auto e = w.granted("r", {.ttl = 1s});
