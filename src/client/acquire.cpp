@@ -315,7 +315,8 @@ void acquire_operation::apply(time_point now) {
 
 // One in front gets its turn at the end of this turn of the engine.
 void acquire_operation::join() {
-    client().local.join(*this, request_.resources(), request_.places(client().shared));
+    client().local.join(*this, request_.resources(), request_.places(client().shared),
+                        request_.wanted());
     machine_.joined(client().local.is_in_front(*this));
 }
 
@@ -493,7 +494,11 @@ void acquire_operation::refused(error_code why, time_point now) {
                    client().nodes.round_trip(client().shared.lists())};
         if (!machine_.waits()) client().admission.withdraw(*this);
     }
-    carry_out(machine_.refused(why, now, further), now);
+    const auto next = machine_.refused(why, now, further);
+    // One that wants more slots than there are may not hold up those behind it.
+    const std::size_t wanted = machine_.are_slots_enough() ? request_.wanted() : 1;
+    if (is_queued()) client().local.want(*this, wanted);
+    carry_out(next, now);
 }
 
 // The nodes' records were other ones than this client had read, since the list of nodes changes.

@@ -82,8 +82,9 @@ public:
         return shared.kind(options_, keys() > 1);
     }
     const limit_terms& limit() const noexcept { return limit_; }
-    /// How many may hold the resource at once.
+    /// How many may hold the resource at once, and how many of these places it takes.
     std::size_t places(const context& shared) const noexcept;
+    std::size_t wanted() const noexcept { return options_.slots > 0 ? options_.permits : 1; }
     /// The end of the operation, which began at `begun`. The request has no names from then on.
     requested_lease finish(cast_votes votes, time_point begun, event_ids ids,
                            std::string_view detail) noexcept {

@@ -94,8 +94,9 @@ void engine::free_line(held_lease& what) noexcept {
     const slot_number slot = what.left().slot;
     const std::size_t places =
         core::local_queues::places_of(what.left().kind->is_shared, slot.of);
+    const std::size_t had = std::max<std::size_t>(what.state().proof.all_slots().size(), 1);
     for (const std::string& resource : what.state().resources()) {
-        local_.freed(resource, places, slot.number);
+        local_.freed(resource, places, slot.number, had);
     }
     what.end_claim();
 }

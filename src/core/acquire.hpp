@@ -234,6 +234,8 @@ public:
         return {also_slots_->front(), slot_count_};
     }
     /// All for which it asks, where they are several; they rise.
+    /// As far as is known there are as many as it wants.
+    bool are_slots_enough() const noexcept { return slots_.are_enough(); }
     std::span<const std::uint16_t> all_slots() const noexcept {
         if (!also_slots_) return {};
         return *also_slots_;

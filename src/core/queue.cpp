@@ -41,12 +41,13 @@ void local_queues::move_up(queue& l) noexcept {
         if (l.last_in_front != nullptr) {
             const std::size_t places =
                 std::min(l.last_in_front->waiting->places_, at->waiting->places_);
-            if (l.in_front + l.sharing >= places) return;
+            if (l.wanted + l.sharing + at->waiting->wanted_ > places) return;
         }
         assert(!at->is_in_front && at->waiting->behind_ > 0);
         at->is_in_front = true;
         --at->waiting->behind_;
         ++l.in_front;
+        l.wanted += at->waiting->wanted_;
         l.last_in_front = &*at;
         now_due(*at->waiting);
     }
@@ -88,10 +89,12 @@ void local_queues::enter(stand& at, waiter& w, std::string_view resource) {
     if (w.places_ == 1) ++l.alone;
 }
 
-void local_queues::join(waiter& w, std::span<const std::string> resources, std::size_t places) {
-    assert(!w.is_queued() && !resources.empty() && places > 0);
+void local_queues::join(waiter& w, std::span<const std::string> resources, std::size_t places,
+                        std::size_t wanted) {
+    assert(!w.is_queued() && !resources.empty() && wanted > 0 && wanted <= places);
     assert(w.state_ == waiter::state::idle && !w.due_.is_linked());
     w.places_ = places;
+    w.wanted_ = wanted;
     w.behind_ = resources.size();
     w.more_count_ = resources.size() - 1;
     if (w.more_count_ > 0) w.more_ = std::make_unique<stand[]>(w.more_count_);
@@ -100,12 +103,26 @@ void local_queues::join(waiter& w, std::span<const std::string> resources, std::
     w.for_each_stand([this](stand& s) { move_up(*s.line); });
 }
 
+void local_queues::want(waiter& w, std::size_t places) noexcept {
+    assert(w.is_queued() && places > 0 && places <= w.places_);
+    if (places == w.wanted_) return;
+    w.for_each_stand([&](stand& s) {
+        if (s.is_in_front) s.line->wanted += places - w.wanted_;
+    });
+    w.wanted_ = places;
+    w.for_each_stand([this](stand& s) { move_up(*s.line); });
+}
+
 void local_queues::remove(stand& s) noexcept {
     assert(s.line != nullptr && s.waiting != nullptr);
     queue& l = *s.line;
     assert(l.in_front >= (s.is_in_front ? 1U : 0U) && (s.waiting->places_ > 1 || l.alone > 0));
     const auto at = l.waiters.iterator_to(s);
-    if (s.is_in_front) --l.in_front;
+    assert(!s.is_in_front || l.wanted >= s.waiting->wanted_);
+    if (s.is_in_front) {
+        --l.in_front;
+        l.wanted -= s.waiting->wanted_;
+    }
     if (l.last_in_front == &s) l.last_in_front = l.in_front > 0 ? &*std::prev(at) : nullptr;
     l.waiters.erase(at);
     if (s.waiting->places_ == 1) --l.alone;
@@ -128,7 +145,7 @@ void local_queues::taken(waiter& w) noexcept {
     assert(w.is_queued() && w.behind_ == 0);
     w.for_each_stand([&w](stand& s) {
         if (w.places_ > 1)
-            ++s.line->sharing;
+            s.line->sharing += w.wanted_;
         else
             s.line->is_taken = true;
     });
@@ -144,15 +161,15 @@ void local_queues::note_freed(std::vector<std::uint16_t>& slots, std::uint16_t s
     slots.push_back(slot);
 }
 
-void local_queues::freed(std::string_view resource, std::size_t places,
-                         std::uint16_t slot) noexcept {
-    assert(places > 0);
+void local_queues::freed(std::string_view resource, std::size_t places, std::uint16_t slot,
+                         std::size_t had) noexcept {
+    assert(places > 0 && had > 0);
     queue* const l = find(resource);
     if (l == nullptr) return;
     if (places == 1) {
         l->is_taken = false;
     } else if (l->sharing > 0) {
-        --l->sharing;
+        l->sharing -= std::min(had, l->sharing);
         if (places == any_number && l->sharing > 0) return;
     }
     if (places > 1 && places != any_number) note_freed(l->freed_slots, slot);

@@ -76,6 +76,7 @@ private:
     std::size_t behind_ = 0;      // the queues in which it is not in front: never more than before
     state state_ = state::idle;
     std::size_t places_ = 1;  // so many may hold the resource at once, by this waiter
+    std::size_t wanted_ = 1;  // places that it takes, of those
     hook due_;  // linked: `on_turn` is due
 };
 
@@ -86,8 +87,9 @@ struct waiter::queue {
     list waiters;
     std::string_view resource;  // its key among all queues
     bool is_taken = false;      // a lease of this client holds it, and does not share it
-    std::size_t sharing = 0;    // leases of this client that hold it together
+    std::size_t sharing = 0;    // places that leases of this client have, which hold it together
     std::size_t in_front = 0;   // of the waiters: those at the head of the queue
+    std::size_t wanted = 0;     // places that these take
     stand* last_in_front = nullptr;  // null where none is
     std::size_t alone = 0;      // of the waiters: those that would not share it
     std::vector<std::uint16_t> freed_slots{};  // that no try of this client has named since
@@ -114,8 +116,12 @@ public:
 
     /// Enters the waiter at the end of the queues of all these resources, which are distinct, and
     /// at least one. If it is in front then, it gets its turn at the next `give_turns`. `places`:
-    /// how many may hold a resource at once; 1: it would hold it alone.
-    void join(waiter& w, std::span<const std::string> resources, std::size_t places = 1);
+    /// how many may hold a resource at once; 1: it would hold it alone. `wanted`: of these it takes
+    /// so many, and no waiter comes to the front that could have its places only without it.
+    void join(waiter& w, std::span<const std::string> resources, std::size_t places = 1,
+              std::size_t wanted = 1);
+    /// From now on it takes so many places.
+    void want(waiter& w, std::size_t places) noexcept;
     /// Removes the waiter from its queues; does nothing if it is in none.
     void leave(waiter& w) noexcept;
     /// Its turn is over, and it waits for a wake-up or for an instant that the nodes named.
@@ -139,8 +145,10 @@ public:
     /// share them with it wait until `freed`.
     void taken(waiter& w) noexcept;
     /// A lease of this client is over, whether or not it had waited. Where any number held the
-    /// resource together, the last of them frees it. `slot`: the one that it had.
-    void freed(std::string_view resource, std::size_t places = 1, std::uint16_t slot = 0) noexcept;
+    /// resource together, the last of them frees it. `slot`: the one that it had, or the lowest of
+    /// as many as it `had`.
+    void freed(std::string_view resource, std::size_t places = 1, std::uint16_t slot = 0,
+               std::size_t had = 1) noexcept;
     /// A lease of this client that held the resource alone shares it from now on: waiters in front
     /// that would share it, too, get their turn, as after `freed`.
     void shared(std::string_view resource) noexcept;

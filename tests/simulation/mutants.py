@@ -18,14 +18,16 @@ breaks a promise with the bug, and none with both. So that world shows how wide 
 The last line is "N of N caught". Status 1 where one was not; 2 where one could not be planted, since its
 text has moved, built or run. --clean names the simulation without a bug; it is built where none is named.
 --shard runs the I-th of N parts, and writes BUILD/shard-I-of-N.log: a line each with the bug, the
-verdict and the seconds, between tabs. --compile looks for none: it compiles the C++ and the Python of
-each, as far as its syntax, and names those that do not compile or apply, or whose test is not there: a
-sample would meet them some day. Bugs of one file are compiled together, and alone where that fails.
+verdict and the seconds, between tabs. --compile looks for none: it compiles the C++, the Lua and the
+Python of each, as far as its syntax, and names those that do not compile or apply, or whose test is not
+there: a sample would meet them some day. Bugs of one file are compiled together, and alone where that fails.
 """
 import argparse
 import ast
 import concurrent.futures
 import contextlib
+import ctypes
+import ctypes.util
 import fcntl
 import json
 import os
@@ -323,6 +325,17 @@ AS_BUILT = ("-std=c++20", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion
             "-Werror", "-DREDLOCK_HAS_TLS=1", "-fsyntax-only")
 
 
+def wrong_in_lua(path, text):
+    """What the Lua of the servers says of a text, without running it; empty where it takes it."""
+    lua = ctypes.CDLL(ctypes.util.find_library("lua5.1") or "liblua5.1.so.0")
+    lua.luaL_newstate.restype, lua.lua_tolstring.restype = ctypes.c_void_p, ctypes.c_char_p
+    state, code = ctypes.c_void_p(lua.luaL_newstate()), text.encode()
+    is_wrong = lua.luaL_loadbuffer(state, code, ctypes.c_size_t(len(code)), f"@{path}".encode())
+    said = lua.lua_tolstring(state, -1, None).decode() + "\n" if is_wrong else ""
+    lua.lua_close(state)
+    return said
+
+
 def compiled(changed, project):
     """What the compilers say of these texts, by their paths; empty where they take them."""
     said = ""
@@ -338,6 +351,8 @@ def compiled(changed, project):
                     ast.parse(text, path)
                 except SyntaxError as why:
                     said += f"{path}:{why.lineno}: {why.msg}\n"
+            if path.suffix == ".lua":
+                said += wrong_in_lua(path, text)
             if path.suffix not in (".cpp", ".hpp"):
                 continue
             alone = over / "alone.cpp"  # a header is no main file

@@ -16,19 +16,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array names{"crash_keep", "crash_lose",    "crash_rewind",  "freeze",  "slow",
-                           "flush",      "flush_scripts", "out_of_memory", "loading", "read_only",
-                           "step_clock", "partition",     "lag",           "cut",     "half_open",
-                           "deafen",     "pause",      "suspend",       "kill",          "close",
-                           "copy",       "stall",         "nap",           "declare", "evict",
-                           "hitch",      "swap_files",    "write_fence",   "visit",   "erase",
-                           "slow_list"};
-
 // These are drawn in worlds of their own only.
 constexpr std::size_t common_kinds = static_cast<std::size_t>(fault_kind::copy);
 
-constexpr std::array errands{"nothing", "token", "init", "revoke", "look", "watch", "commit"};
-constexpr std::array styles{"mixed", "slow", "duel", "islands", "sparse", "rolling"};
 
 // How fast a world's faults follow each other, and which of them there are, differ from run to run:
 // what is rare in the mean is frequent in some.
@@ -723,9 +713,6 @@ private:
 
 }  // namespace
 
-const char* name_of(fault_kind kind) noexcept { return names.at(static_cast<std::size_t>(kind)); }
-const char* name_of(style s) noexcept { return styles.at(static_cast<std::size_t>(s)); }
-const char* name_of(errand e) noexcept { return errands.at(static_cast<std::size_t>(e)); }
 
 std::vector<std::size_t> plan::nodes_of(std::size_t program) const {
     return nodes_in(programs[program].list | programs[program].list_after);

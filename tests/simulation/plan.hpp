@@ -9,6 +9,7 @@
 #include "simulation/chance.hpp"
 #include "simulation/schedule.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +26,8 @@ enum class bounds : std::uint8_t {
     safe,  ///< They do: every promise must hold.
     wild,  ///< They don't: only the promises that need no assumption are checked.
 };
+inline constexpr std::array bounds_names{"safe", "wild"};
+constexpr const auto& names_of(bounds) noexcept { return bounds_names; }
 
 enum class fault_kind : std::uint8_t {
     crash_keep,    ///< The server's process dies, and comes back with its data.
@@ -60,7 +63,14 @@ enum class fault_kind : std::uint8_t {
     erase,       ///< As `evict`, and the fences are gone, too: an operator deletes by hand.
     slow_list,   ///< Answers to CLIENT LIST take `amount`, and with them what follows on the way.
 };
-const char* name_of(fault_kind kind) noexcept;
+/// In their order.
+inline constexpr std::array fault_names{
+    "crash_keep", "crash_lose", "crash_rewind", "freeze", "slow", "flush", "flush_scripts",
+    "out_of_memory", "loading", "read_only", "step_clock", "partition", "lag", "cut",
+    "half_open", "deafen", "pause", "suspend", "kill", "close", "copy", "stall", "nap",
+    "declare", "evict", "hitch", "swap_files", "write_fence", "visit", "erase", "slow_list"};
+static_assert(fault_names.size() == static_cast<std::size_t>(fault_kind::slow_list) + 1);
+constexpr const auto& names_of(fault_kind) noexcept { return fault_names; }
 /// Whether all is to be as if it had not happened.
 constexpr bool is_slight(fault_kind k) noexcept {
     return k == fault_kind::nap || k == fault_kind::hitch || k == fault_kind::slow_list;
@@ -91,7 +101,9 @@ enum class style : std::uint8_t {
     rolling,  ///< One lease that is kept, while one node after the other is restarted, and perhaps
               ///< another program tries to get it.
 };
-const char* name_of(style s) noexcept;
+inline constexpr std::array style_names{"mixed", "slow", "duel", "islands", "sparse", "rolling"};
+static_assert(style_names.size() == static_cast<std::size_t>(style::rolling) + 1);
+constexpr const auto& names_of(style) noexcept { return style_names; }
 
 inline constexpr std::uint32_t all_nodes = ~std::uint32_t{0};
 
@@ -131,7 +143,10 @@ enum class errand : std::uint8_t {
     watch,   ///< Queries the holders of a resource, again and again.
     commit,  ///< Ends a change of the list of nodes, or gives it up.
 };
-const char* name_of(errand e) noexcept;
+inline constexpr std::array errand_names{
+    "nothing", "token", "init", "revoke", "look", "watch", "commit"};
+static_assert(errand_names.size() == static_cast<std::size_t>(errand::commit) + 1);
+constexpr const auto& names_of(errand) noexcept { return errand_names; }
 
 /// One program with one client and some workers, each busy with one lock at a time.
 struct program_plan {
@@ -279,6 +294,12 @@ struct plan {
     /// Whether nodes that restart may forget foreign locks, which no guard protects.
     bool is_amnesia_possible() const noexcept;
 };
+
+template <class E>
+    requires requires(E e) { names_of(e); }
+const char* name_of(E e) noexcept {
+    return names_of(e).at(static_cast<std::size_t>(e));
+}
 
 /// The world of a seed.
 plan draw(std::uint64_t seed);

@@ -122,11 +122,6 @@ void fields(fault& of, F&& each) {
     each("cuts", of.cuts);
 }
 
-const char* name_of(bounds b) noexcept { return b == bounds::safe ? "safe" : "wild"; }
-constexpr bounds last_of(bounds) noexcept { return bounds::wild; }
-constexpr style last_of(style) noexcept { return style::rolling; }
-constexpr errand last_of(errand) noexcept { return errand::commit; }
-constexpr fault_kind last_of(fault_kind) noexcept { return fault_kind::slow_list; }
 
 constexpr std::array<std::pair<std::string_view, std::int64_t>, 4> units{
     {{"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1}}};
@@ -187,7 +182,7 @@ struct reading {
         requires std::is_enum_v<E>
     void operator()(const std::string& text, E& out) const {
         std::string all;
-        for (int i = 0; i <= static_cast<int>(last_of(E{})); ++i) {
+        for (std::size_t i = 0; i < names_of(E{}).size(); ++i) {
             out = static_cast<E>(i);
             if (text == name_of(out)) return;
             all += (all.empty() ? "" : ", ") + std::string(name_of(out));

@@ -68,12 +68,12 @@ class Shards(unittest.TestCase):
 
 
 class Compiling(unittest.TestCase):
-    def wrong(self, *swaps):
+    def wrong(self, *swaps, file="a.cpp", text="int one() { return 1; }\nint two() { return 2; }\n"):
         """The names of those that do not compile, and how many groups they were in."""
         with tempfile.TemporaryDirectory() as folder:
             project = pathlib.Path(folder)
-            (project / "a.cpp").write_text("int one() { return 1; }\nint two() { return 2; }\n", encoding="utf-8")
-            listed = [{"name": str(i), "file": "a.cpp", "swap": [swap]} for i, swap in enumerate(swaps)]
+            (project / file).write_text(text, encoding="utf-8")
+            listed = [{"name": str(i), "file": file, "swap": [swap]} for i, swap in enumerate(swaps)]
             groups = mutants.together(listed, project)
             found = [each for group in groups for each in mutants.what_is_wrong(*group, project)]
             return [name for name, _ in found], len(groups)
@@ -83,6 +83,10 @@ class Compiling(unittest.TestCase):
 
     def test_one_that_does_not_compile_is_named_alone(self):
         self.assertEqual(self.wrong(["1;", "3;"], ["2;", "no;"]), (["1"], 1))
+
+    def test_a_script_that_is_no_lua_is_named(self):
+        self.assertEqual(self.wrong(["1", "2"], ["if x then", "if x do"], file="a.lua", text="if x then y = 1 end\n"),
+                         (["1"], 1))
 
     def test_bugs_of_one_line_are_compiled_apart(self):
         self.assertEqual(self.wrong(["1;", "3;"], ["1;", "4;"], ["return 1", "return no"]), (["2"], 3))

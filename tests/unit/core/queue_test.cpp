@@ -5,6 +5,7 @@
 #include "tests/support/catch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -40,8 +41,9 @@ struct somebody final : core::waiter {
     std::function<void()> then{};
 };
 
-void join(local_queues& all, somebody& who, const std::string& resource, std::size_t places = 1) {
-    all.join(who, std::span(&resource, 1), places);
+void join(local_queues& all, somebody& who, const std::string& resource, std::size_t places = 1,
+          std::size_t wanted = 1) {
+    all.join(who, std::span(&resource, 1), places, wanted);
 }
 
 }  // namespace
@@ -383,6 +385,29 @@ TEST_CASE("each slot that is given back here is named to one try, the latest fir
     for (std::uint16_t i = 7; i > 4; --i) CHECK(all.freed_slot("x") == i);
     CHECK(all.freed_slot("x") == std::nullopt);
     CHECK(all.freed_slot("y") == std::nullopt);
+    all.clear();
+}
+
+TEST_CASE("waiters that want several slots have their turns together only where all of these suffice") {
+    std::deque<somebody> all_who(4);
+    local_queues all;
+    const std::array<std::size_t, 4> wanted{2, 2, 1, 2};
+    for (std::size_t i = 0; i < 4; ++i) join(all, all_who[i], "x", 3, wanted[i]);
+    const auto turns = [&] {
+        all.give_turns(now);
+        std::vector<std::size_t> out;
+        for (const somebody& one : all_who) out.push_back(one.turns);
+        return out;
+    };
+    CHECK(turns() == std::vector<std::size_t>{1, 0, 0, 0});
+    all.taken(all_who[0]);
+    CHECK(turns() == std::vector<std::size_t>{1, 1, 0, 0});  // the first in line always has one
+    all.freed("x", 3, 0, 2);
+    CHECK(turns() == std::vector<std::size_t>{1, 2, 1, 0});
+    all.want(all_who[1], 1);  // it will have none of those that it wants
+    CHECK(turns() == std::vector<std::size_t>{1, 2, 1, 0});
+    all.leave(all_who[2]);
+    CHECK(turns() == std::vector<std::size_t>{1, 2, 1, 1});
     all.clear();
 }
 
