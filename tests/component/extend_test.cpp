@@ -465,8 +465,11 @@ void come_and_go(world& w, std::size_t first, std::size_t count) {
 }
 
 struct deletion {
-    explicit deletion(std::size_t nodes = 3) : w(fakes::fenced_options_for(nodes)) {
+    /// `away`: a node that does not answer when the lease is granted.
+    explicit deletion(std::size_t nodes = 3, std::size_t away = max_nodes, mode how = mode::up)
+        : w(fakes::fenced_options_for(nodes)) {
         w.connected();
+        if (away < nodes) w.set_mode(away, how);
         held = w.granted("r", {.ttl = 3s});
         w.run_for(10ms);
         lost = w.lost(held->held);
@@ -645,20 +648,16 @@ TEST_CASE("another client that a node shows when the others have acquitted it sa
 }
 
 TEST_CASE("another client is seen on a node that granted the lease too late") {
-    connected_world w(fakes::fenced_options_for(3));
-    w.set_mode(1, mode::mute);
-    const auto e = w.granted("r", {.ttl = 3s});
-    const auto lost = w.lost(e->held);
-    w.run_for(300ms);
-    w.set_mode(1, mode::up);
-    w.run_for(100ms);
-    REQUIRE(w.ours("r") == 3);
-    delete_on(w, 0, 2);
-    come_and_go(w, 0, 2);
-    w.set_mode(0, mode::mute);
-    w.run_for(1500ms);
-    REQUIRE(lost->is_over());
-    CHECK(lost->lost_for == loss::taken);
+    deletion d(3, 1, mode::mute);
+    d.w.run_for(300ms);
+    d.w.set_mode(1, mode::up);
+    d.w.run_for(100ms);
+    REQUIRE(d.w.ours("r") == 3);
+    delete_on(d.w, 0, 2);
+    come_and_go(d.w, 0, 2);
+    d.w.set_mode(0, mode::mute);
+    d.run();
+    CHECK(d.is_taken());
 }
 
 TEST_CASE("another client is seen on a node that was late at the renewal before") {
@@ -696,23 +695,18 @@ TEST_CASE("a node that answers the first of two rounds during the second acquits
 }
 
 TEST_CASE("another client that was seen counts where the node that shows it answers last") {
-    connected_world w(fakes::fenced_options_for(3));
-    w.set_mode(2, mode::refuses);
-    const auto e = w.granted("r", {.ttl = 3s});
-    const auto lost = w.lost(e->held);
-    w.set_mode(2, mode::up);
-    w.run_for(100ms);
-    REQUIRE(w.ours("r") == 2);
-    delete_on(w, 1, 1);
-    come_and_go(w, 1, 2);
-    w.set_mode(1, mode::mute);
-    w.run_for(1200ms);
-    REQUIRE(w.engine->stats().renewals == 1);  // the third node has taken the key
-    w.latency[1] = 5ms;
-    w.set_mode(1, mode::up);
-    w.run_for(1500ms);
-    REQUIRE(lost->is_over());
-    CHECK(lost->lost_for == loss::taken);
+    deletion d(3, 2, mode::refuses);
+    d.w.set_mode(2, mode::up);
+    d.w.run_for(100ms);
+    REQUIRE(d.w.ours("r") == 2);
+    delete_on(d.w, 1, 1);
+    come_and_go(d.w, 1, 2);
+    d.w.set_mode(1, mode::mute);
+    d.renew_once();  // the third node has taken the key
+    d.w.latency[1] = 5ms;
+    d.w.set_mode(1, mode::up);
+    d.run();
+    CHECK(d.is_taken());
 }
 
 TEST_CASE("a node that answers the first of two rounds during the second acquits, where it kept the key") {
