@@ -571,10 +571,12 @@ void acquire_operation::end(error_code outcome, time_point now, std::string_view
     else
         client().admission.withdraw(*this);
     client().remote.wake(*this);
-    if (granted_ && is_queued())
+    if (granted_ && is_queued()) {
+        client().local.want(*this, request_.wanted());
         client().local.taken(*this);
-    else
+    } else {
         client().local.leave(*this);
+    }
     auto state = granted_;
     if (!state) {
         state = refuse_lease(client(), request_.finish(votes_.take(), begun_, ids_, detail),

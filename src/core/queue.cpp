@@ -46,7 +46,6 @@ void local_queues::move_up(queue& l) noexcept {
         assert(!at->is_in_front && at->waiting->behind_ > 0);
         at->is_in_front = true;
         --at->waiting->behind_;
-        ++l.in_front;
         l.wanted += at->waiting->wanted_;
         l.last_in_front = &*at;
         now_due(*at->waiting);
@@ -55,7 +54,7 @@ void local_queues::move_up(queue& l) noexcept {
 
 void local_queues::tidy(queue& l) noexcept {
     if (!l.waiters.empty() || l.is_taken || l.sharing > 0) return;
-    assert(l.in_front == 0 && l.last_in_front == nullptr && l.alone == 0);
+    assert(l.wanted == 0 && l.last_in_front == nullptr && l.alone == 0);
     queues_.erase(queues_.find(l.resource));
 }
 
@@ -116,14 +115,13 @@ void local_queues::want(waiter& w, std::size_t places) noexcept {
 void local_queues::remove(stand& s) noexcept {
     assert(s.line != nullptr && s.waiting != nullptr);
     queue& l = *s.line;
-    assert(l.in_front >= (s.is_in_front ? 1U : 0U) && (s.waiting->places_ > 1 || l.alone > 0));
-    const auto at = l.waiters.iterator_to(s);
+    assert(s.waiting->places_ > 1 || l.alone > 0);
     assert(!s.is_in_front || l.wanted >= s.waiting->wanted_);
-    if (s.is_in_front) {
-        --l.in_front;
-        l.wanted -= s.waiting->wanted_;
-    }
-    if (l.last_in_front == &s) l.last_in_front = l.in_front > 0 ? &*std::prev(at) : nullptr;
+    const auto at = l.waiters.iterator_to(s);
+    if (s.is_in_front) l.wanted -= s.waiting->wanted_;
+    // All those before it are in front, too.
+    if (l.last_in_front == &s)
+        l.last_in_front = at == l.waiters.begin() ? nullptr : &*std::prev(at);
     l.waiters.erase(at);
     if (s.waiting->places_ == 1) --l.alone;
     s.line = nullptr;

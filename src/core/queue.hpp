@@ -88,9 +88,8 @@ struct waiter::queue {
     std::string_view resource;  // its key among all queues
     bool is_taken = false;      // a lease of this client holds it, and does not share it
     std::size_t sharing = 0;    // places that leases of this client have, which hold it together
-    std::size_t in_front = 0;   // of the waiters: those at the head of the queue
-    std::size_t wanted = 0;     // places that these take
-    stand* last_in_front = nullptr;  // null where none is
+    std::size_t wanted = 0;     // places that those take which are in front
+    stand* last_in_front = nullptr;  // null where none is; all those before it are, too
     std::size_t alone = 0;      // of the waiters: those that would not share it
     std::vector<std::uint16_t> freed_slots{};  // that no try of this client has named since
 };

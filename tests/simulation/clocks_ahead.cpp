@@ -45,11 +45,7 @@ void draw_tokens_ahead(plan& out, chance& dice) {
     }
     out.programs.front().keeps = 1.0;
     out.length = 3min;
-    out.faults.push_back({.kind = fault_kind::partition,
-                          .at = 0ms,
-                          .lasts = out.length,
-                          .nodes = 1U << 0,
-                          .programs = 1U << 1});
+    cut_off(out, 1U << 1, 0ms, 1U << 0);
 }
 
 }  // namespace redlock::simulation
