@@ -182,6 +182,8 @@ void remote_queue::on_listening(std::size_t node, time_point now) {
 }
 
 void remote_queue::on_message(std::size_t node, std::string_view resource, time_point now) {
+    // Of a node without a vote nobody gets anything: those that tried would wake each other.
+    if (tracker_->known().votes().votes_from(node) > now) return;
     local_->wake(resource, node, std::nullopt, now);
     // It may be the key of a slot.
     const std::string_view all = wire::without_slot(resource);

@@ -18,8 +18,10 @@ key_finding key_history::find(std::size_t node, choice c, bool was_free, std::ui
         past_of(node).kept_from = time_point::min();  // whatever comes to light is later
         return key_finding::kept;
     }
-    const bool is_others = seen_fence == 0 || seen_fence > std::max(fence_, known.fence);
     const time_point had_key_at = yes_at(node, since, now);
+    if (!was_free && had_key_at != time_point::max()) odd().others.insert(node);
+    const bool is_others = seen_fence == 0 || seen_fence > std::max(fence_, known.fence) ||
+                           (odd_ && odd_->others.contains(node));
     gone_.insert(node);
     if (was_free && is_others && had_key_at != time_point::max()) {
         passed_on_.insert(node);
@@ -71,7 +73,10 @@ void key_history::note_extended(node_mask holders, time_point since, time_point 
     for (const std::size_t node : holders) note_holder(node);
     if (is_acquitted) {
         passed_on_ = {};
-        if (odd_) odd_->passed_since = time_point::max();
+        if (odd_) {
+            odd_->passed_since = time_point::max();
+            odd_->others = {};
+        }
     }
     gone_ = passed_on_;
 }

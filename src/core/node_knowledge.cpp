@@ -335,6 +335,8 @@ void node_knowledge::report(time_point now) {
 }
 
 void node_knowledge::probe(time_point now) {
+    was_probe_put_off_ = is_guarded_ && !was_probe_put_off_ && watch_.is_looking();
+    if (was_probe_put_off_) return;
     // Not more often where a short quarantine has the clocks read more often.
     const bool reads_roles = now >= roles_due_;
     read_again_ = {};

@@ -131,7 +131,9 @@ public:
     void down(std::size_t node, time_point now);
     /// The timer at `settle_deadline` went off.
     void settle(time_point now);
-    /// Once every `between_probes`.
+    /// Once every `between_probes`. Where the looks of the last time are still under way it waits
+    /// for them, once: clocks are compared only when no look is, and beside a short `ttl_max` that
+    /// would never be, for nodes that are far.
     void probe(time_point now);
     duration between_probes() const noexcept { return clock_watch::between_probes(eligibility_); }
 
@@ -279,6 +281,7 @@ private:
     std::optional<std::int64_t> forgets_before_us_;
     time_point roles_due_ = time_point::min();  // when the servers' roles are looked at again
     record_role role_ = record_role::looks;
+    bool was_probe_put_off_ = false;
     bool has_begun_ = false;
     bool is_closed_ = false;
 };

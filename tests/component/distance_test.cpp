@@ -55,6 +55,24 @@ TEST_CASE("with the defaults a lock is had, kept and given back across an ocean"
     }
 }
 
+TEST_CASE("nodes vote though round trips are longer than the pause between looks at the clocks") {
+    const duration apart = GENERATE(0ms, 200ms, 250ms, 400ms);
+    const auto far = GENERATE(140ms, 160ms, 180ms);
+    auto o = fenced_options_for(5);
+    o.node_timeout = 0ms;
+    o.ttl_max = 1s;  // the clocks are looked at four times in that
+    world w(o);
+    w.latency[0] = w.latency[4] = far;
+    w.set_mode(4, mode::refuses);
+    const auto before = w.now;
+    w.start();
+    w.run_for(apart);
+    w.set_mode(4, mode::up);
+    const auto e = w.granted("r", {.ttl = 900ms, .wait = 10s});
+    CHECK(e->outcome() == error_code());
+    CHECK(w.now - before < 5s);
+}
+
 TEST_CASE("each node has four of its own round trips before it counts as hung") {
     world w(usual_options());
     w.latency = {100us, 40ms, 50ms};

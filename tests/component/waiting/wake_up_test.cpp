@@ -65,6 +65,28 @@ TEST_CASE("less than a quorum of nodes that are free has a waiter do nothing") {
     CHECK(e->held);
 }
 
+TEST_CASE("nodes that have no vote wake nobody") {
+    connected_world w(fenced_options_for(3));
+    w.take_elsewhere("r", 3, 8s);
+    const auto e = asleep(w, "r", {.wait = 60s});
+    const auto& sent = w.nodes[0].seen;
+    const auto listening =
+        std::ranges::find(sent, "SUBSCRIBE", [](const fakes::command& c) { return c.front(); });
+    REQUIRE(listening != sent.end());
+    const std::string channel = listening->at(1);
+    w.step_clock(0, 100ms);
+    w.step_clock(1, -100ms);
+    w.run_for(10s);
+    REQUIRE_FALSE(e->is_over());  // two of three may not vote for ttl_max
+    const auto before = calls_in_all(w, ask::acquire);
+    client_state other;
+    for (int i = 0; i < 1000; ++i) {
+        for (auto& node : w.nodes) node.execute(other, {"PUBLISH", channel, "r"}, w.now);
+        w.run_for(1ms);
+    }
+    CHECK(calls_in_all(w, ask::acquire) - before <= 3 * 100);
+}
+
 TEST_CASE("a dead waiter in front costs at most what its entry had left to live") {
     const auto left = GENERATE(2000ms, 700ms, 100ms, 1ms);
     connected_world w(fenced_options_for(3));

@@ -533,6 +533,10 @@ TEST_CASE("a node shows that another client was there by its fence") {
         CHECK(h.keys.find(0, choice::no, false, 0, sent, sent) == key_finding::gone);
         CHECK(h.free(0, 701) == key_finding::passed_on);
     }
+    SECTION("also where that client raises no fences") {
+        CHECK(h.keys.find(0, choice::no, false, 0, sent, sent) == key_finding::gone);
+        CHECK(h.free(0, 700) == key_finding::passed_on);
+    }
     SECTION("not a node that never said that it has the key: others' tries raised its fence") {
         CHECK(h.free(2, 701) == key_finding::gone);
     }
