@@ -50,3 +50,11 @@ function(redlock_own_target name)
     set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
     target_link_libraries(${name} PRIVATE redlock_warnings)
 endfunction()
+
+# Targets of the calling folder compile tests/support/project.cpp, which alone has this path in it: what
+# a compiler cache has of all other files holds in every clone.
+function(redlock_has_project_folder)
+    set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/support/project.cpp" PROPERTIES
+        COMPILE_DEFINITIONS "REDLOCK_PROJECT_FOLDER=\"${PROJECT_SOURCE_DIR}\""
+        SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
