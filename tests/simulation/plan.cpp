@@ -83,8 +83,9 @@ private:
         draw_faults();
         draw_deaths();
         if (out_.about != style::islands) return;
+        // Of two nodes a quorum would have forgotten.
         const bool may_be_late =
-            out_.programs.size() > 1 && out_.nodes.size() > 1 && !out_.double_of && !is_plain_;
+            out_.programs.size() > 1 && out_.nodes.size() > 2 && !out_.double_of && !is_plain_;
         if (may_be_late && dice_.happens(0.4))
             draw_latecomer();
         else
