@@ -84,7 +84,7 @@ private:
     struct oddities {
         std::vector<past> nodes;
         time_point passed_since = time_point::max();  // `passed_on_`: another client came later
-        node_mask others;  // had another's key, who may be one that raises no fences
+        node_mask others;  // had another client's key: perhaps of one that raises no fences
     };
 
     oddities& odd();
