@@ -427,7 +427,9 @@ duration node_sessions::shortest_time_for_quorum(const node_lists& lists) const 
 }
 
 duration node_sessions::round_trip(const node_lists& lists) const noexcept {
-    return lists.quorum_th(of_each(*this, [](const auto& s) { return s->round_trip(); }));
+    return lists.quorum_th(of_each(*this, [](const auto& s) {
+        return std::min<duration>(s->round_trip(), s->node_timeout());
+    }));
 }
 
 }  // namespace redlock::detail

@@ -208,7 +208,8 @@ public:
     /// The same by the shortest time-outs that they have for any ttl: what the windows on the load
     /// go by.
     duration shortest_time_for_quorum(const node_lists& lists) const noexcept;
-    /// To a quorum, by those of its nodes that are nearest; zero where that is not known.
+    /// To a quorum, by those of its nodes that are nearest; zero where that is not known. A node
+    /// that was slow when it was connected counts with no more than its time-out.
     duration round_trip(const node_lists& lists) const noexcept;
     /// How long after the request the last node may vote: it may have to be sent the scripts
     /// first.

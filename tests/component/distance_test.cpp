@@ -109,6 +109,7 @@ TEST_CASE("a node_timeout below the round trip is reported once per node, with t
         "its round trip took 80 ms, and node_timeout is 50 ms: set it to 320 ms, or to 0, by "
         "measurement";
     CHECK(late_nodes(w) == std::vector{text, text});
+    CHECK(w.engine->parts().nodes.round_trip(node_lists(3)) == 50ms);
     const auto e = w.granted("r");
     CHECK(e->outcome() == errc::no_quorum);
     CHECK(e->held.votes()[1].answer == vote::timed_out);

@@ -830,6 +830,12 @@ duration plan::in_turn() const noexcept {
 duration plan::longest_split() const noexcept {
     duration round_trip{};
     for (const node_plan& n : nodes) round_trip = std::max(round_trip, n.longest_round_trip());
+    // It was measured when the node was connected: perhaps while that stood still, or was slow.
+    for (const fault& f : faults) {
+        if (f.kind == fault_kind::slow) round_trip = std::max(round_trip, 2 * f.amount);
+        if (f.kind == fault_kind::freeze) round_trip = std::max(round_trip, f.lasts);
+    }
+    if (node_timeout > 0ms) round_trip = std::min<duration>(round_trip, node_timeout);
     using core::split_votes;
     return std::max(split_votes::shortest_time, split_votes::most_round_trips * round_trip);
 }
