@@ -30,8 +30,8 @@ enum class key_finding : std::uint8_t {
 };
 
 /// A node that may vote and has lost the key lost it by hand, or to an eviction. Another lease may
-/// have been granted there since, and have ended: then this one must not go on after it. The fence
-/// of a node that had the key shows whether another client was there.
+/// have been granted there since, and have ended: then this one must not go on after it. It shows
+/// by a higher fence of a node that had the key, or by another's key, which may have no fence.
 ///
 /// That was after the node last said that it has the key, and may come to light late. A node
 /// acquits the other client where it has had the key since before that, without a gap: not where it

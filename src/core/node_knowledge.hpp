@@ -131,9 +131,9 @@ public:
     void down(std::size_t node, time_point now);
     /// The timer at `settle_deadline` went off.
     void settle(time_point now);
-    /// Once every `between_probes`. Where the looks of the last time are still under way it waits
-    /// for them, once: clocks are compared only when no look is, and beside a short `ttl_max` that
-    /// would never be, for nodes that are far.
+    /// Once every `between_probes`. Where the looks of the last time, or first connections, are
+    /// still under way it waits for them, once: clocks are compared only when none is, and beside
+    /// a short `ttl_max` that would never be, for nodes that are far.
     void probe(time_point now);
     duration between_probes() const noexcept { return clock_watch::between_probes(eligibility_); }
 

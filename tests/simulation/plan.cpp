@@ -196,7 +196,7 @@ private:
             for (std::size_t i = out_.nodes.size() - out_.quorum(); i > 0; --i) {
                 unseen |= 1U << dice.below(out_.nodes.size()) & ~node;
             }
-            if (unseen != 0) out_.faults.push_back(cut_off(1U << p, 0ms, unseen));
+            if (unseen != 0) cut_off(out_, 1U << p, 0ms, unseen);
         }
     }
 
@@ -498,7 +498,7 @@ private:
                 steps * spread / static_cast<duration::rep>(size - 1) - spread;
         }
         const std::uint32_t last = (1U << (size - out_.quorum())) - 1;
-        out_.faults.push_back(cut_off(1U << 1, duration(0), last));
+        cut_off(out_, 1U << 1, 0ms, last);
     }
 
     // One after the other, each given the time to recover; now and then the next comes sooner.
@@ -527,10 +527,11 @@ private:
         for (std::size_t p = 0; p < out_.programs.size(); ++p) {
             for (duration at{0}; at < out_.length;) {
                 const std::size_t more = dice_.happens(0.1) ? 1 : 0;
-                fault f = cut_off(1U << p, at, minority(0, more));
+                cut_off(out_, 1U << p, at, minority(0, more));
+                fault& f = out_.faults.back();
                 if (!lasts) f.lasts = dice_.between_orders(50ms, 2 * duration(out_.ttl_max));
-                if (f.nodes != 0) out_.faults.push_back(f);
                 at += f.lasts;
+                if (f.nodes == 0) out_.faults.pop_back();
             }
         }
     }
@@ -547,16 +548,10 @@ private:
         down.lasts = dice_.between_orders(1ms, duration(out_.ttl_max) / 10);
         out_.programs[late].begins = down.at + dice_.between(duration(0), down.lasts);
         out_.length = down.at + 2 * duration(out_.ttl_max);
-        out_.faults = {cut_off((1U << late) - 1, duration(0), unknown),
-                       cut_off(1U << late, duration(0), unseen), down};
-    }
-
-    fault cut_off(std::uint32_t programs, duration at, std::uint32_t nodes) const {
-        return {.kind = fault_kind::partition,
-                .at = at,
-                .lasts = out_.length,
-                .nodes = nodes,
-                .programs = programs};
+        out_.faults.clear();
+        cut_off(out_, (1U << late) - 1, 0ms, unknown);
+        cut_off(out_, 1U << late, 0ms, unseen);
+        out_.faults.push_back(down);
     }
 
     // As many nodes as a quorum can do without, and `more`; none of `but`.
@@ -833,9 +828,11 @@ duration plan::longest_split() const noexcept {
     // It was measured when the node was connected: perhaps while that stood still, or was slow.
     for (const fault& f : faults) {
         if (f.kind == fault_kind::slow) round_trip = std::max(round_trip, 2 * f.amount);
-        if (f.kind == fault_kind::freeze) round_trip = std::max(round_trip, f.lasts);
+        if (f.kind == fault_kind::freeze) {
+            round_trip = std::max(round_trip, std::min<duration>(f.lasts, connect_timeout));
+        }
     }
-    if (node_timeout > 0ms) round_trip = std::min<duration>(round_trip, node_timeout);
+    round_trip = std::min<duration>(round_trip, longest_node_timeout());
     using core::split_votes;
     return std::max(split_votes::shortest_time, split_votes::most_round_trips * round_trip);
 }
