@@ -154,12 +154,13 @@ connected. When a quorum of the new list votes, it closes the nodes of the old l
 programs with another list, and then writes the new one.
 
 It may be repeated, and goes on where it ended. What it can't see: programs of other libraries
-or earlier versions, and those that are not connected now.
+or earlier versions, those without the right +client|setname, and those that are not connected
+now.
 
 Exit status: 0 when every node is of the list that stands; 1 when that stands and a node has
-still to follow; 120 if programs with another list are connected, or the nodes are of another
-list; 121 if no majority of nodes took part, or has a vote in the new list; 125 on failure, or
-where the list does not change.)";
+still to follow, or a program with another list was met; 120 if programs with another list
+are connected, or may be, or the nodes are of another list; 121 if no majority of nodes took
+part, or has a vote in the new list; 125 on failure, or where the list does not change.)";
 
 constexpr const char* about_bench =
     R"(Three parts, a line each: one acquire at a time; many at once; from the release of one
@@ -510,8 +511,10 @@ void parser::add_changes() {
                     "Give the change up: the old list stands. Needed once a node is closed");
     commit.add_option("--without", committing_.without,
                       "This node is gone for good, no other change was begun, no other list is in "
-                      "use: give their records back to nodes that wait for it")
-        ->type_name("NODE");
+                      "use: give their records back to nodes that wait for it; may be given "
+                      "several times")
+        ->type_name("NODE")
+        ->allow_extra_args(false);
 
     CLI::App& bench = add("bench", "Measure how fast locks are on these nodes",
                           std::string(durations) + about_bench,

@@ -113,7 +113,7 @@ struct commit_request : node_request {
     bool yes = false;  ///< Do not ask.
     bool despite_old_programs = false;
     bool gives_up = false;
-    std::string without{};  ///< The name of a node that is gone; empty: of none.
+    std::vector<std::string> without{};  ///< The names of nodes that are gone.
     std::optional<std::chrono::milliseconds> wait{};
 };
 

@@ -13,12 +13,14 @@
 #include <redlock/list_state.hpp>
 
 #include <algorithm>
+#include <bitset>
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace redlock::tool {
 
@@ -48,17 +50,24 @@ std::string to_text(const list_standing& of) {
     return out;
 }
 
+std::string listed(const std::vector<std::string>& names) {
+    std::string all;
+    for (const std::string& one : names) all += (all.empty() ? "" : "; ") + shown(one);
+    return all;
+}
+
 constexpr const char* about_gone =
-    "\nIt says that this node is gone for good, or lost its record, that no other change of the "
-    "list was begun,\nand that no program uses another list. If that is wrong, two programs can "
-    "hold the same lock.";
+    "\nIt says that what --without names is gone for good, or lost its record, that no other "
+    "change of the list\nwas begun, and that no program uses another list. If that is wrong, two "
+    "programs can hold the same lock.";
 
 void ask(const commit_request& request, const client_options& client) {
     const std::string gone = request.without.empty() ? "" : about_gone;
     if (!is_joint(client)) {
-        return confirm("commit --without", "if " + shown(request.without) + " is gone for good",
-                       "This gives their records back to nodes that wait for " +
-                           shown(request.without) + "." + gone);
+        const std::string names = listed(request.without);
+        return confirm(
+            "commit --without", "if this is gone for good: " + names,
+            "This gives their records back to nodes that wait for " + names + "." + gone);
     }
     const std::string old = names_of(client, list_change::joining);
     const std::string after = names_of(client, list_change::leaving);
@@ -114,18 +123,17 @@ int explain_refusal(const commit_report& report) {
         return own_failure;
     }
     if (report.error == errc::other_set && !report.old_programs.empty()) {
-        std::string all;
-        for (const std::string& one : report.old_programs) {
-            all += (all.empty() ? "" : "; ") + shown(one);
-        }
-        complain("programs with another list are connected: " + all +
+        complain("programs with another list are connected: " + listed(report.old_programs) +
                  ": give them the joint list, and run commit again; or say --wait 5m, or "
                  "--despite-old-programs: then those that look at the nodes' records get no lock "
                  "any more" + more);
         return contended;
     }
     if (report.error == errc::other_set) {
-        complain("the nodes are of another list" + more + ": see redlock doctor");
+        const bool has_begun = !report.votes.empty();
+        complain(has_begun ? "the nodes are of another list" + more + ": see redlock doctor"
+                           : "programs with another list may be connected" + more +
+                                 ": nothing was changed");
         return contended;
     }
     if (report.error == errc::in_quarantine) {
@@ -144,13 +152,20 @@ int show(const commit_report& report, bool as_json) {
     if (!print(as_json ? report_to_json(report) : report_to_text(report))) return own_failure;
     if (report.error) return explain_refusal(report);
     if (!report.detail.empty()) complain("warning: " + shown(report.detail));
+    if (!report.old_programs.empty()) {
+        complain("warning: programs with another list were connected, and get no lock any more: " +
+                 listed(report.old_programs));
+    }
     if (report.is_complete) return success;
-    const bool is_everywhere =
-        std::all_of(report.votes.begin(), report.votes.end(),
-                    [](const node_vote& v) { return v.answer == vote::granted; });
-    if (!is_everywhere) {
-        complain("warning: a node has still to follow: a program that has met the others turns it "
-                 "when it is back; until then start no program with the new list alone");
+    // Of one with a record of another set the detail says what to do.
+    bool has_to_follow = false;
+    for (std::size_t i = 0; i < report.votes.size(); ++i) {
+        has_to_follow = has_to_follow || (report.votes[i].answer != vote::granted &&
+                                          report.nodes[i].state != list_state::other);
+    }
+    if (has_to_follow) {
+        complain("warning: a node has still to follow: run commit again when it is back; until "
+                 "then start no program with the new list alone");
     }
     return 1;
 }
@@ -162,17 +177,20 @@ int commit(const commit_request& request) {
     found.client.on_event = [](const event& e) {
         if (e.kind == event_kind::node_reported && e.node.empty()) complain(shown(e.detail));
     };
-    const auto without = place_of(request.without, found.client);
-    if (!request.without.empty() && !without) {
-        complain("'" + shown(request.without) + "' is no node of the list: " +
-                 names_of(found.client));
-        return own_failure;
+    std::bitset<max_nodes> gone;
+    for (const std::string& name : request.without) {
+        const auto place = place_of(name, found.client);
+        if (!place) {
+            complain("'" + shown(name) + "' is no node of the list: " + names_of(found.client));
+            return own_failure;
+        }
+        gone.set(*place);
     }
-    if (!request.yes && (is_joint(found.client) || without)) ask(request, found.client);
+    if (!request.yes && (is_joint(found.client) || gone.any())) ask(request, found.client);
     const commit_options how{.wait = request.wait.value_or(std::chrono::milliseconds(0)),
                              .despite_old_programs = request.despite_old_programs,
                              .gives_up = request.gives_up,
-                             .without = without};
+                             .gone = gone};
     return work(found.client, [&](client& on, const std::function<void(int)>& over) {
         on.async_commit(how, [&, over](error_code, const commit_report& report) {
             over(show(report, request.json));

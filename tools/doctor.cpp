@@ -59,7 +59,9 @@ void add_quorum(const std::vector<node_report>& reports, const client_options& o
     to.push_back({"", "no_quorum", severity::error,
                   std::to_string(voting) + " of " + std::to_string(nodes) + " nodes" +
                       std::string(list) + " vote, and a lock needs " + std::to_string(quorum) +
-                      ": nobody can take one; repair the nodes below"});
+                      (list.empty() ? ": nobody can take one; repair the nodes below"
+                                    : ": no program with this list can take one; repair the nodes "
+                                      "below")});
 }
 
 std::size_t votes(const std::vector<node_report>& reports) {

@@ -51,9 +51,11 @@ bool are_all(const refusal& why, const error_code& reason) {
 
 std::string remedy_of_nodes(const refusal& why) {
     if (are_all(why, errc::in_quarantine)) {
-        // A reason that the node has beside that, as a change of the list, is no case for init.
-        const bool is_plain = std::all_of(why.votes.begin(), why.votes.end(),
-                                          [](const node_vote& v) { return v.detail.empty(); });
+        // A reason that the node has beside that, or a joint list, is no case for init.
+        const bool is_plain =
+            std::all_of(why.votes.begin(), why.votes.end(), [](const node_vote& v) {
+                return v.detail.empty() && v.change == list_change::none;
+            });
         return std::string("they vote again by themselves when that is over") +
                (is_plain ? "; if no earlier lock can be held, redlock init gives them their vote "
                            "at once"

@@ -4,12 +4,12 @@
 
 #include <redlock/error.hpp>
 #include <redlock/export.hpp>
+#include <redlock/options.hpp>
 #include <redlock/vote.hpp>
 
+#include <bitset>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -56,12 +56,12 @@ struct commit_options {
     bool despite_old_programs = false;
     /// Gives the change up: the old list stands. Needed once a node is closed.
     bool gives_up = false;
-    /// An operator's word that this node (its place in `client_options::nodes`) is gone for good,
-    /// that no other change of the list was begun, and that no other list is in use. A node that
-    /// has lost its record while the list changes gets it again then, although too few others
-    /// answer. If the word is wrong, two programs can hold the same lock. With a list that does not
-    /// change nothing else is done.
-    std::optional<std::size_t> without{};
+    /// An operator's word that these nodes (by their places in `client_options::nodes`) are gone
+    /// for good, or lost their records, that no other change of the list was begun, and that no
+    /// other list is in use. A node that has lost its record while the list changes gets it again
+    /// then, although too few others answer. If the word is wrong, two programs can hold the same
+    /// lock. With a list that does not change nothing else is done.
+    std::bitset<max_nodes> gone{};
 };
 static_assert(std::is_trivially_destructible_v<commit_options>);
 

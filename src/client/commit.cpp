@@ -26,8 +26,8 @@ constexpr duration longest_for_records = std::chrono::seconds(2);
 
 bool commit_operation::check() {
     const auto& shared = client().shared;
-    const bool is_known = !how_.without || *how_.without < shared.size();
-    const bool has_work = shared.lists().is_joint() || (how_.without && !how_.gives_up);
+    const bool is_known = (how_.gone >> shared.size()).none();
+    const bool has_work = shared.lists().is_joint() || (how_.gone.any() && !how_.gives_up);
     return is_known && has_work && is_guarded(shared.options());
 }
 
@@ -52,11 +52,7 @@ bool commit_operation::go_on(time_point now) {
             is_disturbed_ = false;
             unseen_ = may_go_on_ = {};
             return ask_who_is_connected(phase::lists, machine_->agreed(), now);
-        case phase::lists:
-            if (!(forbidden_ == machine_->agreed())) {
-                return pause(phase::awaits, client().nodes.time_for_all(), now);
-            }
-            [[fallthrough]];  // it sees nothing later, either
+        case phase::lists: return pause(phase::awaits, client().nodes.time_for_all(), now);
         case phase::lists_again: judge_listed(); break;
         case phase::awaits:
             return ask_who_is_connected(phase::lists_again, machine_->agreed(), now);
@@ -75,13 +71,12 @@ bool commit_operation::begin(time_point now) {
     failures_.resize(size);
     records_.resize(size);
     records_until_ = now + longest_for_records;
-    // A new node gets its record first, and is in quarantine then.
-    vote_until_ = records_until_ + client().tracker.known().votes().whole_quarantine();
     wait_until_ = now + how_.wait;
     see_until_ = now + 2 * between_looks;
     for (const auto& node : client().nodes) node->expect_long_replies();
     client().tracker.take_role(core::record_role::keeps, now);
-    if (how_.without) client().tracker.presume_gone(*how_.without, now);
+    client().tracker.presume_gone(
+        node_mask::where(size, [this](std::size_t i) { return how_.gone[i]; }), now);
     return go_on(now);
 }
 
@@ -90,7 +85,7 @@ bool commit_operation::lacks_a_record() const {
     const core::membership& lists = client().tracker.known().lists();
     for (std::size_t i = 0; i < client().shared.size(); ++i) {
         const bool is_empty = lists.of(i) == core::membership::standing::empty;
-        const bool is_to_wait = how_.without || how_.gives_up;
+        const bool is_to_wait = how_.gone.any() || how_.gives_up;
         if (is_to_wait && is_empty && client().nodes[i].is_ready()) return true;
     }
     return false;
@@ -130,7 +125,7 @@ bool commit_operation::pause(phase until, duration for_so_long, time_point now) 
 // it answers later.
 bool commit_operation::ask_who_is_connected(phase to_be, node_mask nodes, time_point now) {
     phase_ = to_be;
-    if (to_be == phase::looks) unseen_ = {};
+    if (to_be == phase::looks) unseen_ = forbidden_ = {};
     ask(ask_connected, nodes, now);
     return true;
 }
@@ -157,14 +152,22 @@ bool commit_operation::judge_connected(time_point now) {
         }
     }
     const bool is_alone = result_.old_programs.empty();
-    if ((is_alone && unseen_.empty()) || (how_.despite_old_programs && !has_blind)) return true;
+    // For want of a right they will not be seen behind the close, either.
+    const node_mask old = client().shared.lists().old();
+    const bool can_see = node_lists(old, old).is_quorum(old - forbidden_);
+    const bool goes_on = how_.despite_old_programs && !has_blind && can_see;
+    if ((is_alone && unseen_.empty()) || goes_on) return true;
     // A server that has just ended refuses the next connection.
     const time_point until = is_alone ? std::max(wait_until_, see_until_) : wait_until_;
     if (now + between_looks <= until) return pause(phase::pauses, between_looks, now);
+    const auto more = [](const std::string& words) { return words.empty() ? words : ": " + words; };
     for (const std::size_t i : unseen_) {
+        const wire::failure& why = failures_[i];
         tell(client().shared.name(i).str() + " does not say which programs are connected: " +
-             failures_[i].error.message() +
-             (failures_[i].detail.empty() ? "" : ": " + failures_[i].detail));
+             why.error.message() + more(why.detail) +
+             (forbidden_.contains(i)
+                  ? more(wire::remedy_for(why.detail, client().shared.options().key_prefix))
+                  : ""));
     }
     end(errc::other_set);
     return false;
@@ -197,7 +200,10 @@ bool commit_operation::judge_votes(time_point now) {
         return of.state == list_state::closed || of.state == list_state::changed;
     });
     if (new_list.is_quorum(voting) || has_begun) return true;
-    const bool will_vote = new_list.is_quorum(voting | coming) && now < vote_until_;
+    // A new node gets its record first, and is in quarantine then, which may grow meanwhile.
+    const time_point vote_until =
+        records_until_ + client().tracker.known().votes().whole_quarantine();
+    const bool will_vote = new_list.is_quorum(voting | coming) && now < vote_until;
     if (will_vote && !std::exchange(has_said_why_, true)) tell_of_wait(coming, longest);
     // A node that says nothing for a moment, now or at the next look, does not end the wait.
     if (will_vote) see_until_ = now + 10 * between_looks;
@@ -232,8 +238,7 @@ void commit_operation::judge_listed() {
                  " did not say, after it was closed, which programs are connected: " +
                  failures_[i].error.message());
         }
-        const bool is_said = how_.despite_old_programs && forbidden_.contains(i);
-        if (may_go_on_.contains(i) || (is_unseen && !is_said)) machine_->passed_by(i);
+        if (may_go_on_.contains(i) || is_unseen) machine_->passed_by(i);
     }
     if (unnamed == 0) return;
     tell("up to " + std::to_string(unnamed) + " connections to a node have no name of this "
@@ -310,7 +315,6 @@ void commit_operation::read_connections(std::size_t node, const resp::reply& rep
     const auto& sets = client().tracker.known().lists().sets();
     connections_[node] = wire::read_connected(reply, options, options.nodes[node].database,
                                               is_first ? sets.after : machine_->proposed());
-    forbidden_.erase(node);
     if (is_first) return;
     for (const wire::connected& one : connections_[node].others) {
         is_disturbed_ = true;

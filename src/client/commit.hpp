@@ -84,7 +84,6 @@ private:
     time_point wait_until_{};
     time_point records_until_{};
     time_point see_until_{};
-    time_point vote_until_{};
     phase phase_ = phase::makes_records;
 };
 

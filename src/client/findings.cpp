@@ -148,9 +148,13 @@ objection node_reports::object(std::size_t node, time_point now) const {
         o.why.detail = tell_of_sets(node);
     } else if (!known_->votes().may_be_queried(node)) {
         o.why.detail = "it is a replica";
-    } else if (const node_mask others = known_->lists().waits_for(node); !others.empty()) {
+    } else if (!known_->lists().waits_for(node).empty()) {
         o.why.error = errc::no_quorum;
-        o.why.detail = tell_of_missing(others);
+        o.why.detail = tell_of_missing(node);
+    } else if (known_->lists().has_no_beginning(node)) {
+        o.why.error = errc::no_quorum;
+        o.why.detail = "no node has a record, and a joint list is no first one: give the old list "
+                       "alone to redlock init, and begin the change after it";
     } else if (known_->lists().waits_for_joint_program(node)) {
         o.why.error = errc::no_quorum;
         o.why.detail = "it lost its record, and another node is closed for a new list: only a "
@@ -187,12 +191,23 @@ bool node_reports::lacks_quorum(std::size_t node, time_point now) const {
 }
 
 // Of a node that lost its record while the list changes.
-std::string node_reports::tell_of_missing(node_mask others) const {
-    std::vector<std::string> names;
-    for (const std::size_t i : others) names.push_back(shared_->name(i).str());
-    return "it lost its record, and while the list changes it gets one only when " +
-           text::listed(names) + " answers with its own: bring it back; or, where that is lost, "
-           "too, say redlock commit --without " + names.front();
+std::string node_reports::tell_of_missing(std::size_t node) const {
+    const auto named = [this](node_mask nodes) {
+        std::vector<std::string> out;
+        for (const std::size_t i : nodes) out.push_back(shared_->name(i).str());
+        return out;
+    };
+    const auto others = named(known_->lists().waits_for(node));
+    const auto fewest = named(known_->lists().to_give_up(node));
+    std::string out = "it lost its record, and while the list changes it gets one only when ";
+    out += others.size() == 1
+               ? others.front() + " answers with its own: bring it back; or, where that is lost, "
+                                  "too, say redlock commit"
+               : std::to_string(fewest.size()) + " of " + text::listed(others) + " answer with "
+                     "their own: bring them back; or, where those are lost, too, say redlock "
+                     "commit";
+    for (const std::string& one : fewest) out += " --without " + one;
+    return out;
 }
 
 std::string node_reports::tell_of_skew(std::size_t node) const {
@@ -217,21 +232,29 @@ std::string node_reports::tell_of_change(std::size_t node) const {
                    " to " + record.list.closed_for +
                    ", and takes only programs with that joint list: give this program that list, "
                    "or the new one once `redlock commit` has ended";
-        case standing::foreign:
-            return "it is to join, and its record is of the set " + record.list.set +
-                   ": if no program uses it there, delete its key " +
-                   wire::record_key(shared_->options().key_prefix);
+        case standing::foreign: return "it is to join, and " + tell_of_foreign(record.list.set);
         default: break;
     }
     return "it missed a change of the list of nodes, and votes when a client that has met the "
            "others has written that to its record";
 }
 
+std::string node_reports::tell_of_foreign(std::string_view set) const {
+    return "its record is of the set " + std::string(set) +
+           ": if no program uses it there, delete its key " +
+           wire::record_key(shared_->options().key_prefix);
+}
+
 std::string node_reports::tell_of_sets(std::size_t node) const {
     const core::record_facts& record = known_->votes().record_of(node);
     if (record.is_away()) return tell_of_change(node);
     if (!record.is_misfit()) {
-        return "another node of the list belongs to another set, so nothing is granted";
+        std::string out = "another node of the list belongs to another set, so nothing is granted";
+        for (std::size_t i = 0; i < shared_->size(); ++i) {
+            if (!known_->votes().record_of(i).is_misfit()) continue;
+            return out + ": " + shared_->name(i).str() + ": " + tell_of_sets(i);
+        }
+        return out;
     }
     const std::string& ours = known_->lists().sets().old;
     const auto& before = record.list.history;
@@ -246,6 +269,12 @@ std::string node_reports::tell_of_sets(std::size_t node) const {
                "redlock commit with the joint list, and start programs with this list after it";
     }
     const std::string& theirs = record.list.set;
+    // It was away when the list was changed.
+    for (std::size_t i = 0; i < shared_->size(); ++i) {
+        const bool fits = known_->lists().of(i) == core::membership::standing::fits;
+        const auto& facts = known_->lists().facts(i);
+        if (fits && facts && facts->number != 0) return tell_of_foreign(theirs);
+    }
     const auto size_of = [](std::string_view set) {
         const std::string number(set.substr(0, set.find(':')));
         return number + (number == "1" ? " node" : " nodes");
@@ -427,7 +456,7 @@ node_finding about_silence(const wire::failure& why, const std::string& key_pref
     return finding_of(unreachable, found);
 }
 
-node_finding about_vote(const objection& why) {
+node_finding about_vote(const objection& why, bool is_joint) {
     const std::string found = text::printable(why.why.error.message()) +
                               (why.why.detail.empty() ? "" : ": " + why.why.detail);
     if (why.why.error == errc::no_quorum) {
@@ -441,7 +470,10 @@ node_finding about_vote(const objection& why) {
             why.left > std::chrono::milliseconds(0)
                 ? " for another " + text::brief(std::chrono::microseconds(why.left))
                 : "";
-        return finding_of(in_quarantine, "it may have forgotten locks and has no vote" + left);
+        const std::string lacks = "it may have forgotten locks and has no vote" + left;
+        // `redlock init` takes no joint list.
+        return is_joint ? node_finding{in_quarantine, severity::warning, lacks + ": wait"}
+                        : finding_of(in_quarantine, lacks);
     }
     const auto is_said_by = [&](const problem_facts& p) {
         return why.why.error == error_of(p.problem);
@@ -573,8 +605,11 @@ std::vector<node_finding> diagnose(const node_report& of, const probed& facts,
     }
     if (!missing.empty()) found.push_back(about_rights(missing, client.key_prefix));
     add_writes(facts, found);
-    if (facts.against && !facts.against->is_settling) found.push_back(about_vote(*facts.against));
-    add_list(of.list, node_lists(client).is_joint(), found);
+    const bool is_joint = node_lists(client).is_joint();
+    if (facts.against && !facts.against->is_settling) {
+        found.push_back(about_vote(*facts.against, is_joint));
+    }
+    add_list(of.list, is_joint, found);
     if (!facts.lateness.empty()) found.push_back(finding_of(slow, facts.lateness));
     if (!facts.of_ttl_max.empty()) found.push_back(finding_of(other_ttl_max, facts.of_ttl_max));
     if (!facts.of_lift.empty()) found.push_back(finding_of(clocks_went_back, facts.of_lift));

@@ -145,9 +145,10 @@ private:
     /// Whether this is another word on the topic than the last one of that node; empty: it is over.
     bool is_news(std::size_t node, std::string_view topic, std::string_view word);
     bool lacks_quorum(std::size_t node, time_point now) const;
-    std::string tell_of_missing(node_mask others) const;
+    std::string tell_of_missing(std::size_t node) const;
     std::string tell_of_skew(std::size_t node) const;
     std::string tell_of_change(std::size_t node) const;
+    std::string tell_of_foreign(std::string_view set) const;
     std::string tell_of_sets(std::size_t node) const;
 
     context* shared_;

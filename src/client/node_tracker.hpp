@@ -45,8 +45,8 @@ public:
     /// What the client does with the records from now on, if it did less before.
     void take_role(core::record_role role, time_point now);
     /// See `core::membership`.
-    void presume_gone(std::size_t node, time_point now) {
-        pass_on(now, &core::node_knowledge::presume_gone, node);
+    void presume_gone(node_mask nodes, time_point now) {
+        pass_on(now, &core::node_knowledge::presume_gone, nodes);
     }
     void close() noexcept;
 

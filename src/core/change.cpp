@@ -274,12 +274,15 @@ bool membership::does_nobody_know_more(node_mask list) const noexcept {
            });
 }
 
+// Of the others: every majority of the list has one of them, or they are all.
+std::size_t membership::needed_of(node_mask list) noexcept {
+    return std::min(list.size() - list.size() / 2, list.size() - 1);
+}
+
 bool membership::is_enough(std::size_t node, const std::string& set) const {
     const auto is_read = [&](node_mask list) {
         if (!list.contains(node)) return true;
-        const std::size_t others = list.size() - 1;
-        const std::size_t needed = std::min(list.size() - list.size() / 2, others);
-        return counted(node, set, list).size() >= needed || does_nobody_know_more(list);
+        return counted(node, set, list).size() >= needed_of(list) || does_nobody_know_more(list);
     };
     return is_read(lists_.old()) && is_read(lists_.after());
 }
@@ -309,6 +312,31 @@ node_mask membership::waits_for(std::size_t node) const {
     }
     // Those that lost theirs, too, help only where an operator gives one of them up.
     return away.empty() ? out : away - node_mask::only(node);
+}
+
+node_mask membership::to_give_up(std::size_t node) const {
+    const auto best = latest_for(node, read_since(node));
+    node_mask out;
+    for (const node_mask list : {lists_.old(), lists_.after()}) {
+        if (!list.contains(node) || is_all_without_record(list)) continue;
+        node_mask known = counted(node, best ? best->set : "", list) | (out & list);
+        for (const std::size_t i : list) {
+            if (nodes_[i].answers() && has_record_of(i)) known.insert(i);  // in a moment
+        }
+        for (const node_mask from : {waits_for(node), list}) {
+            for (const std::size_t i : (from & list) - known - node_mask::only(node)) {
+                if (known.size() >= needed_of(list)) break;
+                known.insert(i);
+                out.insert(i);
+            }
+        }
+    }
+    return out;
+}
+
+bool membership::has_no_beginning(std::size_t node) const {
+    return nodes_[node].is == standing::empty && is_joint() && !made(node) &&
+           is_all_without_record(lists_.old()) && is_all_without_record(lists_.after());
 }
 
 bool membership::waits_for_joint_program(std::size_t node) const {
@@ -426,19 +454,23 @@ void list_commit::after_reading() {
             std::ranges::any_of(facts_, [](const auto& f) { return f.has_value(); });
         return end(has_any ? errc::other_set : errc::no_quorum);
     }
-    if (is_decided) return decide(sets_.after);
     for (const std::size_t i : lists_.after() - lists_.old()) {
         foreign_.set(i, wanted_ == sets_.after && is_foreign(i));
     }
+    // One that was away then stops no change that was decided: to be named is all it can be.
+    if (is_decided) return decide(sets_.after);
     foreign_.empty() ? begin_again() : end(errc::other_set);
 }
 
-// It has a record, and that is not one which the change turns into another.
+// It has a record, and that neither comes from the old set nor is one that the change turns.
 bool list_commit::is_foreign(std::size_t node) const {
     const auto& f = facts_[node];
     if (!f || f->set == sets_.old) return false;
-    return std::find(history_.begin(), history_.end(), std::pair(f->number, f->set)) ==
-           history_.end();
+    const auto has = [](const auto& all, const auto& one) {
+        return std::find(all.begin(), all.end(), one) != all.end();
+    };
+    return !has(history_, std::pair(f->number, f->set)) &&
+           !has(f->history, std::pair(number_, sets_.old));
 }
 
 // Which nodes another operator's list names is not known here, but for those of the old one.

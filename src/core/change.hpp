@@ -134,9 +134,9 @@ public:
 
     /// Whether a record of a node that has none needs the others to be read again first.
     bool is_strict() const noexcept;
-    /// An operator says that this node is gone for good, that no other change was begun, and that
-    /// no other list is in use: it counts as read.
-    void presume_gone(std::size_t node) noexcept { gone_.insert(node); }
+    /// An operator says that these nodes are gone for good, or lost their records, that no other
+    /// change was begun, and that no other list is in use: they count as read.
+    void presume_gone(node_mask nodes) noexcept { gone_ |= nodes; }
     /// The nodes that may be given a record now, of those that have none.
     node_mask makeable() const;
     /// What a record of the node says beside the usual: nothing where that is all.
@@ -146,6 +146,11 @@ public:
     /// A node that has no record gets one when enough of these answer, or have one themselves. None
     /// where it needs none of them, or will have read enough in a moment.
     node_mask waits_for(std::size_t node) const;
+    /// The fewest that an operator has to give up where those are lost, too: those that are away
+    /// first.
+    node_mask to_give_up(std::size_t node) const;
+    /// No node of its lists has a record, and a joint list is no first one.
+    bool has_no_beginning(std::size_t node) const;
     /// It has none, and another node is closed for a list that this client does not have: only a
     /// program with that list can give it one.
     bool waits_for_joint_program(std::size_t node) const;
@@ -186,6 +191,7 @@ private:
     std::optional<std::size_t> later_than(std::size_t node) const;
     node_mask read_since(std::size_t node) const;
     node_mask counted(std::size_t node, const std::string& set, node_mask list) const;
+    static std::size_t needed_of(node_mask list) noexcept;
     bool is_enough(std::size_t node, const std::string& set) const;
     std::optional<std::size_t> latest(node_mask of) const;
     std::optional<list_facts> latest_for(std::size_t node, node_mask seen) const;
@@ -266,7 +272,7 @@ public:
     /// The nodes whose record names it.
     node_mask changed() const noexcept { return changed_; }
     /// The nodes whose record is of a set that has nothing to do with this change, where they would
-    /// have to join: nothing was closed.
+    /// have to join: nothing was closed, but where the change was decided before.
     node_mask foreign() const noexcept { return foreign_; }
 
 private:

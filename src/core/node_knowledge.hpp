@@ -105,8 +105,8 @@ public:
     /// From now on the client does this with the records, if it did less before.
     void take_role(record_role role, time_point now);
     /// See `membership`.
-    void presume_gone(std::size_t node, time_point now) {
-        membership_.presume_gone(node);
+    void presume_gone(node_mask nodes, time_point now) {
+        membership_.presume_gone(nodes);
         decide(now);
     }
     record_role role() const noexcept { return role_; }
@@ -201,10 +201,11 @@ public:
 
     /// Node time with the lift, by which fences go; nothing before the first reading of a clock.
     std::optional<std::int64_t> fence_time_us(time_point now) const noexcept;
-    /// By how much the clocks of all nodes went back, at least; nothing where they did not.
+    /// By how much the clocks of all nodes went back, at least; nothing where they did not, or are
+    /// ahead again, though a rest of the lift is left.
     std::optional<duration> least_step() const noexcept {
-        if (reckoned_.lift_us == 0) return std::nullopt;
-        return least_step_of(reckoned_, clocks().tolerance());
+        const duration least = least_step_of(reckoned_, clocks().tolerance());
+        return least > duration::zero() ? std::optional(least) : std::nullopt;
     }
     /// What a record that is written says of fences.
     const fence_floor& floor_to_write() const noexcept {

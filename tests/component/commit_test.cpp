@@ -79,6 +79,8 @@ struct changing {
 };
 
 const std::string failure = "-ERR not now\r\n";
+const std::string forbidden =
+    "-NOPERM this user has no permissions to run the 'client|list' command\r\n";
 const std::string nobody = bulk("");
 
 }  // namespace
@@ -103,12 +105,36 @@ TEST_CASE("a program that a commit meets behind the close is ended, and said to 
 TEST_CASE("a commit goes on with no node whose connections are not listed twice behind the close") {
     changing w;
     const bool is_first = GENERATE(false, true);
-    w.list({nobody, is_first ? failure : nobody, is_first ? nobody : failure});
-    CHECK(w.commit().outcome() == errc::no_quorum);
+    const bool is_despite = GENERATE(false, true);
+    const std::string none = is_despite ? forbidden : failure;
+    w.list({nobody, is_first ? none : nobody, is_first ? nobody : none});
+    CHECK(w.commit({.despite_old_programs = is_despite}).outcome() == errc::no_quorum);
     CHECK(w.says("did not say, after it was closed"));
     CHECK(w.moved() == 0);
     // Repeated, it ends what it began.
     CHECK_FALSE(w.commit().outcome());
+    CHECK(w.moved() == 3);
+}
+
+TEST_CASE("a commit closes nothing where it may not see the connections to a majority of the nodes") {
+    changing w;
+    w.list({forbidden, forbidden, forbidden});
+    const commit_options despite{.despite_old_programs = true};
+    SECTION("also where programs with another list may be connected") {
+        CHECK(w.commit(despite).outcome() == errc::other_set);
+        CHECK(w.says("give this user +client|list"));
+        for (std::size_t i = 0; i < 3; ++i) CHECK(record_on(*w.at, i)["accepted"] == "-");
+        // The remedy that it names helps.
+        w.list({nobody, nobody, nobody});
+        CHECK_FALSE(w.commit().outcome());
+        CHECK(w.over->change.is_complete);
+    }
+    SECTION("a minority is said to be, and is no reason to refuse") {
+        for (const std::size_t i : {1, 2}) w.at->nodes[i].instead = nullptr;
+        CHECK_FALSE(w.commit(despite).outcome());
+        CHECK(w.says("did not say, after it was closed"));
+        CHECK_FALSE(w.over->change.is_complete);
+    }
     CHECK(w.moved() == 3);
 }
 

@@ -324,7 +324,9 @@ TEST_CASE("a joint list is no first list, and the doctor says how to begin", "[l
     changing at(3);
     const std::string joint = at.file({{0, stays}, {1, joins}, {2, joins}});
     const std::string old = at.file({{0, stays}});
-    CHECK(at.tool({"run", "--wait", "3s", "r", "--", "true"}, joint).status == 121);
+    const auto refused = at.tool({"run", "--wait", "3s", "r", "--", "true"}, joint);
+    CHECK(refused.status == 121);
+    CHECK(has_text(refused.err, "give the old list alone to redlock init"));
     CHECK(at.tool({"commit", "--yes"}, joint).status == 121);
     CHECK(has_text(at.tool({"doctor"}, joint).out, "give the old list alone to redlock init"));
     // The remedy that it names helps.
@@ -457,6 +459,55 @@ TEST_CASE("a joining node with a record of another set is named before anything 
     const auto done = at.tool({"commit", "--yes"}, joint);
     INFO(done.err << done.out);
     CHECK(done.status == 0);
+}
+
+TEST_CASE("a joining node of another set that was away at the commit is named when it is back",
+          "[list_change][tool]") {
+    changing at(4);
+    const std::string joint = at.file({{0, stays}, {1, stays}, {2, leaves}, {3, joins}});
+    const std::string after = at.file({{0, stays}, {1, stays}, {3, stays}});
+    CHECK(at.tool({"init", "--yes"}, at.file({{0, stays}, {1, stays}, {2, stays}})).status == 0);
+    at.nodes.kill(3);
+    const auto first = at.tool({"commit", "--yes"}, joint);
+    CHECK(first.status == 1);
+    CHECK(has_text(first.err, "run commit again when it is back"));
+    at.nodes.restart(3, redis_server::data::empty);
+    CHECK(at.tool({"init", "--yes"}, at.file({{3, stays}})).status == 0);
+    const auto again = at.tool({"commit", "--yes"}, joint);
+    CHECK(again.status == 1);
+    CHECK(has_text(again.err, "delete its key redlock:node"));
+    CHECK_FALSE(has_text(again.err, "has still to follow"));
+    const auto refused = at.tool({"run", "r", "--", "true"}, after);
+    INFO(refused.err);
+    CHECK(refused.status == 121);
+    CHECK(has_text(refused.err, "delete its key redlock:node"));
+    CHECK_FALSE(has_text(at.tool({"doctor"}, after).out, "redlock init"));
+    // The remedy that they name helps.
+    CHECK(at.nodes.ask(3).del("redlock:node"));
+    CHECK(at.tool({"run", "--wait", "20s", "r", "--", "true"}, after).status == 0);
+    CHECK(at.tool({"commit", "--yes"}, joint).status == 0);
+}
+
+TEST_CASE("two nodes that wait for two that are gone get their records by an operator's word",
+          "[list_change][tool]") {
+    changing at(6);
+    const std::string old = at.file({{0, stays}, {1, stays}, {2, stays}, {3, stays}, {4, stays}});
+    const std::string joint = at.file(
+        {{0, stays}, {1, stays}, {2, stays}, {3, stays}, {4, leaves}, {5, joins}});
+    CHECK(at.tool({"run", "r", "--", "true"}, old).status == 0);
+    CHECK(at.tool({"run", "--wait", "20s", "r", "--", "true"}, joint).status == 0);
+    for (const std::size_t i : {0, 1}) at.nodes.kill(i);
+    for (const std::size_t i : {2, 3}) at.nodes.restart(i, redis_server::data::empty);
+    for (const std::string& list : {old, joint}) {
+        const auto refused = at.tool({"run", "r", "--", "true"}, list);
+        CHECK(refused.status == 121);
+        CHECK(has_text(refused.err, "redlock commit --without n0 --without n1"));
+    }
+    // The remedy that it names helps.
+    const auto done = at.tool({"commit", "--yes", "--without", "n0", "--without", "n1"}, joint);
+    INFO(done.err << done.out);
+    CHECK(done.status == 1);
+    CHECK(at.tool({"run", "--wait", "20s", "r", "--", "true"}, joint).status == 0);
 }
 
 TEST_CASE("a program without the guard is met behind the close", "[list_change]") {
@@ -631,6 +682,15 @@ TEST_CASE("after a commit no text names init for what the change itself explains
     const std::string joint = at.file({{0, stays}, {1, stays}, {2, leaves}, {3, joins}});
     const std::string after = at.file({{0, stays}, {1, stays}, {3, stays}});
     CHECK(at.tool({"run", "r", "--", "true"}, old).status == 0);
+    const std::string larger = at.file({{0, stays}, {1, leaves}, {2, leaves}, {3, joins}});
+    const auto begun = at.tool({"run", "r", "--", "true"}, larger);
+    CHECK(begun.status == 121);
+    CHECK(has_text(begun.err, "quarantine"));
+    CHECK_FALSE(has_text(begun.err, "redlock init"));
+    const auto joining = at.tool({"doctor"}, larger);
+    CHECK(has_text(joining.out, "no program with this list"));
+    CHECK_FALSE(has_text(joining.out, "redlock init"));
+    CHECK_FALSE(has_text(joining.out, "nobody"));
     CHECK(at.tool({"run", "--wait", "20s", "r", "--", "true"}, joint).status == 0);
     CHECK(at.tool({"commit", "--yes"}, joint).status == 0);
     const auto early = at.tool({"doctor"}, after);

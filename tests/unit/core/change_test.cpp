@@ -305,7 +305,7 @@ TEST_CASE("a minority with a better record is not enough, but for an operator's 
     CHECK(m.is_strict());
     CHECK(m.makeable().empty());
     CHECK(m.waits_for(a) == nodes({b}));
-    m.presume_gone(b);
+    m.presume_gone(nodes({b}));
     CHECK(m.makeable() == nodes({a}));
     CHECK(m.made(a)->set == "S");
 }
@@ -336,7 +336,7 @@ TEST_CASE("where no node of a list has a better record nobody knows more than th
         read_old(m, b, announced(), start + 1s);
         CHECK(m.makeable().empty());
         CHECK(m.waits_for(a) == nodes({c}));
-        m.presume_gone(c);
+        m.presume_gone(nodes({c}));
         CHECK(m.makeable() == nodes({a, b}));
     }
     SECTION("nor of the only one") {
@@ -416,7 +416,7 @@ TEST_CASE("an operator's word that a node is gone stands for its answer") {
     read(m, d, joining(), start + 1s);
     CHECK(m.makeable().empty());
     CHECK(m.waits_for(a) == nodes({b}));
-    m.presume_gone(b);
+    m.presume_gone(nodes({b}));
     CHECK(m.makeable() == nodes({a}));
     CHECK(m.waits_for(a).empty());
     CHECK(m.to_read().empty());
@@ -425,9 +425,62 @@ TEST_CASE("an operator's word that a node is gone stands for its answer") {
         read(own, a, std::nullopt);
         read(own, c, member("S", 0), start + 1s);
         read(own, d, joining(), start + 1s);
-        own.presume_gone(a);
+        own.presume_gone(nodes({a}));
         CHECK(own.makeable().empty());
     }
+}
+
+TEST_CASE("an operator gives up the fewest nodes, and those that are away first") {
+    // Of a, b, c, d and e the first two are away, c and d lost their records; f is to take e's place.
+    constexpr std::size_t e = 4, f = 5;
+    membership m{node_lists(nodes({a, b, c, d, e}), nodes({a, b, c, d, f})), {"S", "T"}};
+    read(m, c, std::nullopt);
+    read(m, d, std::nullopt);
+    read(m, e, member("S", 0), start + 1s);
+    read(m, f, joining(), start + 1s);
+    for (const std::size_t i : {c, d}) {
+        CHECK(m.waits_for(i) == nodes({a, b}));
+        CHECK(m.to_give_up(i) == nodes({a, b}));
+    }
+    SECTION("and that is enough") {
+        m.presume_gone(nodes({a, b}));
+        CHECK(m.makeable() == nodes({c, d}));
+        CHECK(m.to_give_up(c).empty());
+    }
+    SECTION("where one more has its record one is enough") {
+        read(m, d, member("S", 0), start + 1s);
+        CHECK(m.waits_for(c) == nodes({a, b}));
+        CHECK(m.to_give_up(c).size() == 1);
+        m.presume_gone(m.to_give_up(c));
+        CHECK(m.makeable() == nodes({c}));
+    }
+    SECTION("and one that is away goes before one that lost its record") {
+        read(m, d, member("S", 0), start + 1s);
+        read(m, a, std::nullopt, start + 1s);
+        CHECK(m.to_give_up(c) == nodes({b}));
+    }
+    SECTION("where one is away one of those that lost theirs is given up, too") {
+        read(m, b, std::nullopt, start + 1s);
+        CHECK(m.waits_for(c) == nodes({a}));
+        const node_mask gone = m.to_give_up(c);
+        CHECK(gone.contains(a));
+        CHECK(gone.size() == 2);
+        m.presume_gone(gone);
+        CHECK(m.makeable().contains(c));
+    }
+}
+
+TEST_CASE("a joint list has no beginning where no node has a record") {
+    membership m = joint();
+    read(m, a, std::nullopt);
+    CHECK_FALSE(m.has_no_beginning(a));
+    for (const std::size_t i : {b, c, d}) read(m, i, std::nullopt);
+    CHECK(m.has_no_beginning(a));
+    read(m, b, member("S", 0), start + 1s);
+    CHECK_FALSE(m.has_no_beginning(a));
+    membership old = of_old();
+    for (const std::size_t i : {a, b, c}) read(old, i, std::nullopt);
+    CHECK_FALSE(old.has_no_beginning(a));
 }
 
 TEST_CASE("each change of lists of one to five nodes begins, and mends a node that lost its record") {
@@ -692,6 +745,35 @@ TEST_CASE("beside a joining node with a record of another set nothing is closed"
         all.run(again);
         CHECK(again.foreign().empty());
         CHECK(again.decided() == "T");
+    }
+}
+
+TEST_CASE("a joining node of another set that was away at the commit is named when it is back") {
+    cluster all;
+    all.away = nodes({d});
+    list_commit one = all.begun("x");
+    all.run(one);
+    REQUIRE(one.decided() == "T");
+    CHECK(one.foreign().empty());
+    all.away = {};
+    const auto again = [&] {
+        list_commit out = all.begun("y");
+        all.run(out);
+        CHECK_FALSE(out.outcome());
+        return out;
+    };
+    SECTION("its record is of some other set") {
+        all.records[d] = list_facts{.set = "X"};
+        CHECK(again().foreign() == nodes({d}));
+        CHECK(all.records[d]->set == "X");
+    }
+    SECTION("it was changed again since") {
+        all.records[d] = list_facts{.set = "U", .number = 2, .history = {{1, "T"}, {0, "S"}}};
+        CHECK(again().foreign().empty());
+    }
+    SECTION("it is joining, and follows") {
+        CHECK(again().foreign().empty());
+        CHECK(all.records[d]->set == "T");
     }
 }
 

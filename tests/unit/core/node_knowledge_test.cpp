@@ -559,6 +559,15 @@ TEST_CASE("a client that only looks judges as if the lift were written") {
     CHECK(c.knows.fence_time_us(start + 1ms) == noon + us(20s));
 }
 
+TEST_CASE("what is left of a lift when the clocks are right again is no step") {
+    client_of_three c(guarded());
+    for (auto& r : c.records) r.floor = {2, noon, us(5s)};
+    for (std::size_t i = 0; i < 3; ++i) c.greet(i, 0s);
+    c.go_on(0s);
+    CHECK(c.knows.fence_time_us(start) == noon + us(5s));
+    CHECK_FALSE(c.knows.least_step());
+}
+
 TEST_CASE("a client without the guard goes by the lift that others wrote, and by no other") {
     client_options o = guarded();
     o.guard = restart_guard::off;
