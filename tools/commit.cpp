@@ -115,7 +115,7 @@ std::string report_to_text(const commit_report& report) {
 }
 
 // What the operator is to know where the requested list does not stand.
-int explain_refusal(const commit_report& report) {
+int explain_refusal(const commit_report& report, bool is_despite) {
     const std::string more = report.detail.empty() ? "" : ": " + shown(report.detail);
     if (report.error == errc::invalid_argument) {
         complain("the list has no nodes that are joining or leaving, or restart_guard or fencing "
@@ -124,16 +124,18 @@ int explain_refusal(const commit_report& report) {
     }
     if (report.error == errc::other_set && !report.old_programs.empty()) {
         complain("programs with another list are connected: " + listed(report.old_programs) +
-                 ": give them the joint list, and run commit again; or say --wait 5m, or "
-                 "--despite-old-programs: then those that look at the nodes' records get no lock "
-                 "any more" + more);
+                 ": give them the joint list, and run commit again; or say --wait 5m" +
+                 (is_despite ? ""
+                             : ", or --despite-old-programs: then those that look at the nodes' "
+                               "records get no lock any more") +
+                 more);
         return contended;
     }
     if (report.error == errc::other_set) {
         const bool has_begun = !report.votes.empty();
         complain(has_begun ? "the nodes are of another list" + more + ": see redlock doctor"
                            : "programs with another list may be connected" + more +
-                                 ": nothing was changed");
+                                 ": this commit changed nothing");
         return contended;
     }
     if (report.error == errc::in_quarantine) {
@@ -148,9 +150,9 @@ int explain_refusal(const commit_report& report) {
     return no_quorum;
 }
 
-int show(const commit_report& report, bool as_json) {
-    if (!print(as_json ? report_to_json(report) : report_to_text(report))) return own_failure;
-    if (report.error) return explain_refusal(report);
+int show(const commit_report& report, const commit_request& request) {
+    if (!print(request.json ? report_to_json(report) : report_to_text(report))) return own_failure;
+    if (report.error) return explain_refusal(report, request.despite_old_programs);
     if (!report.detail.empty()) complain("warning: " + shown(report.detail));
     if (!report.old_programs.empty()) {
         complain("warning: programs with another list were connected, and get no lock any more: " +
@@ -193,7 +195,7 @@ int commit(const commit_request& request) {
                              .gone = gone};
     return work(found.client, [&](client& on, const std::function<void(int)>& over) {
         on.async_commit(how, [&, over](error_code, const commit_report& report) {
-            over(show(report, request.json));
+            over(show(report, request));
         });
     });
 }

@@ -50,9 +50,9 @@ struct list_standing {
 struct commit_options {
     /// How long to wait until programs with another list are gone; 0: not at all.
     std::chrono::milliseconds wait{0};
-    /// Goes on although programs with another list are connected, or a node does not say which
-    /// ones. Programs with the old list get no lock from then on. But one that looks at no node's
-    /// record (with `fencing` off, or of an earlier version) would go on, and has to be stopped.
+    /// Goes on although programs with another list are connected, or a minority of the old list
+    /// does not say which ones. Programs with the old list get no lock from then on. But one that
+    /// looks at no record (`fencing` is off, or an earlier version) has to be stopped.
     bool despite_old_programs = false;
     /// Gives the change up: the old list stands. Needed once a node is closed.
     bool gives_up = false;

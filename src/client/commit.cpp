@@ -125,7 +125,7 @@ bool commit_operation::pause(phase until, duration for_so_long, time_point now) 
 // it answers later.
 bool commit_operation::ask_who_is_connected(phase to_be, node_mask nodes, time_point now) {
     phase_ = to_be;
-    if (to_be == phase::looks) unseen_ = forbidden_ = {};
+    if (to_be == phase::looks) unseen_ = forbidden_ = listed_ = {};
     ask(ask_connected, nodes, now);
     return true;
 }
@@ -140,6 +140,14 @@ void commit_operation::tell_of_blind(const wire::connected& one, std::size_t nod
          "would go on beside the new list: stop it");
 }
 
+std::string commit_operation::reason_of(std::size_t node) const {
+    const wire::failure& why = failures_[node];
+    std::string out = ": " + why.error.message();
+    if (!why.detail.empty()) out += ": " + why.detail;
+    if (!forbidden_.contains(node)) return out;
+    return out + ": " + wire::remedy_for(why.detail, client().shared.options().key_prefix);
+}
+
 // Whether the commit may go on.
 bool commit_operation::judge_connected(time_point now) {
     result_.old_programs.clear();
@@ -152,22 +160,17 @@ bool commit_operation::judge_connected(time_point now) {
         }
     }
     const bool is_alone = result_.old_programs.empty();
-    // For want of a right they will not be seen behind the close, either.
+    // A majority has to be seen behind the close, too, and a right does not come by itself.
     const node_mask old = client().shared.lists().old();
-    const bool can_see = node_lists(old, old).is_quorum(old - forbidden_);
-    const bool goes_on = how_.despite_old_programs && !has_blind && can_see;
-    if ((is_alone && unseen_.empty()) || goes_on) return true;
+    const bool is_seen = how_.despite_old_programs && node_lists(old, old).is_quorum(listed_ & old);
+    if ((is_alone && unseen_.empty()) || (is_seen && !has_blind)) return true;
     // A server that has just ended refuses the next connection.
     const time_point until = is_alone ? std::max(wait_until_, see_until_) : wait_until_;
-    if (now + between_looks <= until) return pause(phase::pauses, between_looks, now);
-    const auto more = [](const std::string& words) { return words.empty() ? words : ": " + words; };
+    const bool may_help = forbidden_.empty() || is_seen;
+    if (may_help && now + between_looks <= until) return pause(phase::pauses, between_looks, now);
     for (const std::size_t i : unseen_) {
-        const wire::failure& why = failures_[i];
-        tell(client().shared.name(i).str() + " does not say which programs are connected: " +
-             why.error.message() + more(why.detail) +
-             (forbidden_.contains(i)
-                  ? more(wire::remedy_for(why.detail, client().shared.options().key_prefix))
-                  : ""));
+        tell(client().shared.name(i).str() + " does not say which programs are connected" +
+             reason_of(i));
     }
     end(errc::other_set);
     return false;
@@ -235,8 +238,7 @@ void commit_operation::judge_listed() {
         is_disturbed_ = is_disturbed_ || is_unseen;
         if (is_unseen) {
             tell(client().shared.name(i).str() +
-                 " did not say, after it was closed, which programs are connected: " +
-                 failures_[i].error.message());
+                 " did not say, after it was closed, which programs are connected" + reason_of(i));
         }
         if (may_go_on_.contains(i) || is_unseen) machine_->passed_by(i);
     }
@@ -315,6 +317,7 @@ void commit_operation::read_connections(std::size_t node, const resp::reply& rep
     const auto& sets = client().tracker.known().lists().sets();
     connections_[node] = wire::read_connected(reply, options, options.nodes[node].database,
                                               is_first ? sets.after : machine_->proposed());
+    listed_.insert(node);
     if (is_first) return;
     for (const wire::connected& one : connections_[node].others) {
         is_disturbed_ = true;
@@ -378,9 +381,8 @@ void commit_operation::report(time_point now) {
         tell("another change of this list was decided: to the set " + decided);
     }
     for (const std::size_t i : machine_->foreign()) {
-        tell(shared.name(i).str() + " is to join, and its record is of the set " +
-             client().tracker.known().lists().facts(i)->set +
-             ": if no program uses it there, delete its key " +
+        tell(shared.name(i).str() + " is to be of the new list, and its record is of the set " +
+             machine_->foreign_set(i) + ": if no program uses it there, delete its key " +
              wire::record_key(shared.options().key_prefix));
     }
     add_votes(machine_->changed());

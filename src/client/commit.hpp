@@ -63,6 +63,7 @@ private:
     void read_connections(std::size_t node, const resp::reply& reply, time_point now);
     void judge_listed();
     std::string place_of(const wire::connected& one, std::size_t node) const;
+    std::string reason_of(std::size_t node) const;
     void tell_of_blind(const wire::connected& one, std::size_t node);
     bool ask_next_step(time_point now);
     core::list_step step_for(std::size_t node) const;
@@ -73,6 +74,7 @@ private:
     commit_options how_;
     std::optional<core::list_commit> machine_;
     std::vector<wire::connections> connections_;  // on each node, as last listed
+    node_mask listed_;     // where they were
     node_mask unseen_;     // where they could not be listed
     node_mask forbidden_;  // of those, for want of a right
     node_mask may_go_on_;  // where, behind the close, a program may have been left

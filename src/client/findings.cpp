@@ -148,13 +148,15 @@ objection node_reports::object(std::size_t node, time_point now) const {
         o.why.detail = tell_of_sets(node);
     } else if (!known_->votes().may_be_queried(node)) {
         o.why.detail = "it is a replica";
+    } else if (known_->lists().has_no_beginning(node)) {
+        o.why.error = errc::no_quorum;
+        o.why.detail = "no node of the old list that answers has a record, and a joint list is no "
+                       "first one: bring those back that are away; where there are none, or these "
+                       "lost theirs, too, give the old list alone to redlock init, and begin the "
+                       "change after it";
     } else if (!known_->lists().waits_for(node).empty()) {
         o.why.error = errc::no_quorum;
         o.why.detail = tell_of_missing(node);
-    } else if (known_->lists().has_no_beginning(node)) {
-        o.why.error = errc::no_quorum;
-        o.why.detail = "no node has a record, and a joint list is no first one: give the old list "
-                       "alone to redlock init, and begin the change after it";
     } else if (known_->lists().waits_for_joint_program(node)) {
         o.why.error = errc::no_quorum;
         o.why.detail = "it lost its record, and another node is closed for a new list: only a "
@@ -199,13 +201,13 @@ std::string node_reports::tell_of_missing(std::size_t node) const {
     };
     const auto others = named(known_->lists().waits_for(node));
     const auto fewest = named(known_->lists().to_give_up(node));
+    const bool is_one = others.size() == 1 && fewest == others;
     std::string out = "it lost its record, and while the list changes it gets one only when ";
-    out += others.size() == 1
-               ? others.front() + " answers with its own: bring it back; or, where that is lost, "
-                                  "too, say redlock commit"
-               : std::to_string(fewest.size()) + " of " + text::listed(others) + " answer with "
-                     "their own: bring them back; or, where those are lost, too, say redlock "
-                     "commit";
+    out += is_one ? others.front() + " answers with its own: bring it back"
+                  : "enough others answer with theirs: bring back " + text::listed(others);
+    if (fewest.empty()) return out;
+    out += is_one ? "; or, where that is lost, too, say redlock commit"
+                  : "; or, where " + text::listed(fewest) + " are lost, too, say redlock commit";
     for (const std::string& one : fewest) out += " --without " + one;
     return out;
 }
@@ -269,12 +271,7 @@ std::string node_reports::tell_of_sets(std::size_t node) const {
                "redlock commit with the joint list, and start programs with this list after it";
     }
     const std::string& theirs = record.list.set;
-    // It was away when the list was changed.
-    for (std::size_t i = 0; i < shared_->size(); ++i) {
-        const bool fits = known_->lists().of(i) == core::membership::standing::fits;
-        const auto& facts = known_->lists().facts(i);
-        if (fits && facts && facts->number != 0) return tell_of_foreign(theirs);
-    }
+    if (known_->lists().was_away_at_change(node)) return tell_of_foreign(theirs);
     const auto size_of = [](std::string_view set) {
         const std::string number(set.substr(0, set.find(':')));
         return number + (number == "1" ? " node" : " nodes");

@@ -335,8 +335,18 @@ node_mask membership::to_give_up(std::size_t node) const {
 }
 
 bool membership::has_no_beginning(std::size_t node) const {
-    return nodes_[node].is == standing::empty && is_joint() && !made(node) &&
-           is_all_without_record(lists_.old()) && is_all_without_record(lists_.after());
+    const auto answering =
+        node_mask::where(nodes_.size(), [this](std::size_t i) { return nodes_[i].answers(); });
+    return nodes_[node].is == standing::empty && is_joint() && !latest_for(node, answering);
+}
+
+bool membership::was_away_at_change(std::size_t node) const {
+    if (nodes_[node].is != standing::misfit || !lists_.after().contains(node)) return false;
+    const node_mask later = node_mask::where(nodes_.size(), [&](std::size_t i) {
+        const auto& f = nodes_[i].facts;
+        return nodes_[i].is == standing::fits && f && f->number > nodes_[node].facts->number;
+    });
+    return node_lists(lists_.after(), lists_.after()).is_quorum(later & lists_.after());
 }
 
 bool membership::waits_for_joint_program(std::size_t node) const {
@@ -386,6 +396,7 @@ void list_commit::answered(std::size_t node, rule_outcome said,
     assert(requested_.contains(node));
     facts_[node] = facts;
     without_record_.set(node, !facts);
+    if (!is_foreign(node)) foreign_.erase(node);
     is_too_young_ = is_too_young_ || said == rule_outcome::too_young;
     if (!facts) return;
     if (facts_[node]->set.empty()) facts_[node]->set = sets_.old;
@@ -454,11 +465,10 @@ void list_commit::after_reading() {
             std::ranges::any_of(facts_, [](const auto& f) { return f.has_value(); });
         return end(has_any ? errc::other_set : errc::no_quorum);
     }
+    if (is_decided) return decide(sets_.after);
     for (const std::size_t i : lists_.after() - lists_.old()) {
         foreign_.set(i, wanted_ == sets_.after && is_foreign(i));
     }
-    // One that was away then stops no change that was decided: to be named is all it can be.
-    if (is_decided) return decide(sets_.after);
     foreign_.empty() ? begin_again() : end(errc::other_set);
 }
 
@@ -477,6 +487,10 @@ bool list_commit::is_foreign(std::size_t node) const {
 void list_commit::decide(const std::string& set) {
     decided_ = proposed_ = set;
     const bool is_known = set == sets_.after || set == sets_.old;
+    // One that was away before stops no change that was decided: it is named.
+    for (const std::size_t i : lists_.after()) {
+        foreign_.set(i, set == sets_.after && is_foreign(i));
+    }
     begin(step::become, is_known ? lists_.all() : lists_.old());
 }
 

@@ -149,8 +149,11 @@ public:
     /// The fewest that an operator has to give up where those are lost, too: those that are away
     /// first.
     node_mask to_give_up(std::size_t node) const;
-    /// No node of its lists has a record, and a joint list is no first one.
+    /// No node of the old list that answers has a record, and a joint list is no first one.
     bool has_no_beginning(std::size_t node) const;
+    /// A misfit that should be of the list which a quorum of the others became by a change. Not
+    /// where its record is of a later one: then this list may be the one that is not in use.
+    bool was_away_at_change(std::size_t node) const;
     /// It has none, and another node is closed for a list that this client does not have: only a
     /// program with that list can give it one.
     bool waits_for_joint_program(std::size_t node) const;
@@ -271,9 +274,10 @@ public:
     const std::string& decided() const noexcept { return decided_; }
     /// The nodes whose record names it.
     node_mask changed() const noexcept { return changed_; }
-    /// The nodes whose record is of a set that has nothing to do with this change, where they would
-    /// have to join: nothing was closed, but where the change was decided before.
+    /// The nodes whose record is of a set that has nothing to do with this change, and which: where
+    /// they would have to join nothing was closed, but where the change was decided before.
     node_mask foreign() const noexcept { return foreign_; }
+    const std::string& foreign_set(std::size_t node) const { return facts_[node]->set; }
 
 private:
     void begin(step what, node_mask to);

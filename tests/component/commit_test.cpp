@@ -129,6 +129,15 @@ TEST_CASE("a commit closes nothing where it may not see the connections to a maj
         CHECK_FALSE(w.commit().outcome());
         CHECK(w.over->change.is_complete);
     }
+    SECTION("one that is down was not seen, either") {
+        for (const std::size_t i : {1, 2}) w.at->nodes[i].instead = nullptr;
+        w.at->set_mode(1, mode::refuses);
+        CHECK(w.commit(despite).outcome() == errc::other_set);
+        for (std::size_t i = 0; i < 3; ++i) CHECK(record_on(*w.at, i)["accepted"] == "-");
+        w.at->set_mode(1, mode::up);
+        w.list({nobody, nobody, nobody});
+        CHECK_FALSE(w.commit().outcome());
+    }
     SECTION("a minority is said to be, and is no reason to refuse") {
         for (const std::size_t i : {1, 2}) w.at->nodes[i].instead = nullptr;
         CHECK_FALSE(w.commit(despite).outcome());

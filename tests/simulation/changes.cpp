@@ -87,23 +87,25 @@ private:
     }
 
     // A program with one list alone has to meet a node of every other list that may be in force: two
-    // lists of which one is mostly new do not detect each other.
+    // lists of which one is mostly new do not detect each other. Of two nodes it needs both.
     bool meets_all(std::uint32_t list) const {
-        return std::all_of(lists_.begin(), lists_.end(), [list](std::uint32_t other) {
-            return 2 * std::popcount(list & other) > std::popcount(list);
+        const int least = std::popcount(list) == 2 ? 1 : std::popcount(list) / 2 + 1;
+        return std::all_of(lists_.begin(), lists_.end(), [&](std::uint32_t other) {
+            return std::popcount(list & other) >= least;
         });
     }
-    // Lists of one to three nodes, with any overlap or none.
+    // Lists of one to three nodes, with any overlap or none; in disorder with enough.
     void draw_short_lists(chance dice) {
         for (std::int64_t left = dice.between(2, 4); left > 0;) {
             const auto next = static_cast<std::uint32_t>(dice.between(1, (1 << most_nodes) - 1));
             if (std::popcount(next) > 3 || (!lists_.empty() && next == lists_.back())) continue;
+            if (!is_orderly_ && !meets_all(next)) continue;
             lists_.push_back(next);
             --left;
         }
     }
     void draw_lists() {
-        if (chance dice(out_.seed, stream::short_lists); is_orderly_ && dice.happens(0.3)) {
+        if (chance dice(out_.seed, stream::short_lists); dice.happens(0.3)) {
             are_short_ = true;
             return draw_short_lists(dice);
         }

@@ -470,14 +470,37 @@ TEST_CASE("an operator gives up the fewest nodes, and those that are away first"
     }
 }
 
+TEST_CASE("a node of another set was away at the change where a quorum is of a later list") {
+    membership m = of_new();
+    read(m, a, changed);
+    read(m, b, changed);
+    SECTION("it is of an earlier one") {
+        read(m, c, member("X", 0));
+        CHECK(m.was_away_at_change(c));
+        CHECK_FALSE(m.was_away_at_change(a));
+    }
+    SECTION("it is of as late a one, or a later one") {
+        read(m, c, member("X", GENERATE(1U, 2U), {{0, "W"}}));
+        CHECK_FALSE(m.was_away_at_change(c));
+    }
+    SECTION("two are, beside one of this list") {
+        read(m, b, member("X", 0));
+        read(m, c, member("X", 0));
+        CHECK_FALSE(m.was_away_at_change(b));
+    }
+}
+
 TEST_CASE("a joint list has no beginning where no node has a record") {
     membership m = joint();
-    read(m, a, std::nullopt);
-    CHECK_FALSE(m.has_no_beginning(a));
-    for (const std::size_t i : {b, c, d}) read(m, i, std::nullopt);
+    for (const std::size_t i : {a, b, c}) read(m, i, std::nullopt);
+    read(m, d, GENERATE(std::optional<list_facts>(), std::optional(joining())));
     CHECK(m.has_no_beginning(a));
-    read(m, b, member("S", 0), start + 1s);
-    CHECK_FALSE(m.has_no_beginning(a));
+    SECTION("until one is back that has") {
+        m.lost(b);
+        CHECK(m.has_no_beginning(a));
+        read(m, b, member("S", 0), start + 1s);
+        CHECK_FALSE(m.has_no_beginning(a));
+    }
     membership old = of_old();
     for (const std::size_t i : {a, b, c}) read(old, i, std::nullopt);
     CHECK_FALSE(old.has_no_beginning(a));
@@ -763,9 +786,21 @@ TEST_CASE("a joining node of another set that was away at the commit is named wh
         return out;
     };
     SECTION("its record is of some other set") {
+        const std::size_t other = GENERATE(d, a);  // it joins, or stays
+        all.records[other] = list_facts{.set = "X"};
+        const list_commit named = again();
+        CHECK(named.foreign() == nodes({other}));
+        CHECK(named.foreign_set(other) == "X");
+        CHECK(all.records[other]->set == "X");
+    }
+    SECTION("its record of some other set is lost before the commit ends") {
         all.records[d] = list_facts{.set = "X"};
-        CHECK(again().foreign() == nodes({d}));
-        CHECK(all.records[d]->set == "X");
+        list_commit late = all.begun("y");
+        while (late.now() != step::become) all.take_step(late);
+        CHECK(late.foreign() == nodes({d}));
+        all.records[d].reset();
+        all.run(late);
+        CHECK(late.foreign().empty());
     }
     SECTION("it was changed again since") {
         all.records[d] = list_facts{.set = "U", .number = 2, .history = {{1, "T"}, {0, "S"}}};
