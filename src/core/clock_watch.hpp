@@ -184,6 +184,7 @@ private:
     void note_disuse(const eligibility& votes, time_point now);
     bool is_long_unseen(std::size_t node, const eligibility& votes, time_point now) const;
     bool is_unused(std::size_t node, const eligibility& votes) const noexcept;
+    bool is_unmade(std::size_t node, const eligibility& votes) const noexcept;
 
     bool is_guarded_;
     record_role role_ = record_role::looks;

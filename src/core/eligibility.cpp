@@ -265,7 +265,7 @@ void eligibility::refresh(time_point now) {
 }
 
 time_point eligibility::quarantine_end(const standing& s) const noexcept {
-    const bool is_open = s.record.exists && s.record.since_us == 0;
+    const bool is_open = s.is_presumed_open || (s.record.exists && s.record.since_us == 0);
     if (!is_on_ || is_presumed_new_ || is_open) return time_point::min();
     if (s.remembers_since == time_point::max()) return time_point::max();
     return s.remembers_since + whole_quarantine();

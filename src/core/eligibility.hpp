@@ -42,6 +42,9 @@ public:
     void read(std::size_t node, const record_facts& record, time_point now);
     /// Whether no node has a record and this client, which only looks, takes all for new.
     void presume_new(bool is_new) noexcept { is_presumed_new_ = is_new; }
+    /// Whether the node has no record, and this client, which only looks, takes it for unused: a
+    /// client that keeps records would have it vote at once.
+    void presume_open(std::size_t node, bool is) noexcept { nodes_[node].is_presumed_open = is; }
     /// Its clock may have stepped, and keys may have expired early: no vote until it is compared.
     void doubt(std::size_t node) noexcept { nodes_[node].is_compared = false; }
     /// Its clock was compared with its record, and had not stepped.
@@ -74,7 +77,8 @@ public:
         const standing& s = nodes_[node];
         const bool takes_leases =
             !s.record.exists || s.record.ttl_max > std::chrono::milliseconds(0);
-        return !is_on_ || is_presumed_new_ || (s.is_compared && takes_leases);
+        const bool is_presumed = is_presumed_new_ || s.is_presumed_open;
+        return !is_on_ || is_presumed || (s.is_compared && takes_leases);
     }
     /// Whether its data are older than what this client read there: its record went back.
     bool went_back(std::size_t node) const noexcept { return nodes_[node].went_back; }
@@ -129,6 +133,7 @@ private:
         bool is_skewed = false;
         bool is_unlifted = false;
         bool is_compared = false;
+        bool is_presumed_open = false;
         error_code unfit;
         time_point fit_since = time_point::min();
         record_facts record;

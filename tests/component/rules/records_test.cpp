@@ -549,7 +549,7 @@ TEST_CASE("a node that restarted unseen hangs on all others until a lock is take
     w.close();
     w.run_for(1s);
     w.now += 1h;
-    w.nodes[1].crash(redis_model::data::kept);
+    w.nodes[1].crash(GENERATE(redis_model::data::kept, redis_model::data::lost));
     const auto hanging = [](world& of) {
         std::vector<bool> all;
         for (std::size_t i = 0; i < 3; ++i) {
