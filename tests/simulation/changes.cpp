@@ -212,6 +212,9 @@ private:
             }
         }
         draw_faults();
+        if (std::any_of(lists_.begin(), lists_.end(), std::has_single_bit<std::uint32_t>)) {
+            keep_memory();  // the only node of a list is a quorum
+        }
         if (dice_.happens(0.4)) draw_split();
         draw_slow_lists(chance(out_.seed, stream::slow_lists));
         draw_candidates(chance(out_.seed, stream::change_candidates));
@@ -304,12 +307,16 @@ private:
         out_.programs.push_back(blind);
     }
 
+    void keep_memory() {
+        std::erase_if(out_.faults, [](const fault& f) { return forgets(f.kind); });
+    }
+
     // Once the nodes have records, programs with the first list alone don't meet the nodes that operators
     // and programs with the second list do: a majority of that, and no majority of the first. So a change
     // that is ended there, without a majority of the old list, has two holders. No node forgets: it would
     // be one that was not used before.
     void draw_split() {
-        std::erase_if(out_.faults, [](const fault& f) { return forgets(f.kind); });
+        keep_memory();
         const std::uint32_t fresh = lists_[1] & ~lists_[0];
         const auto majority = static_cast<std::size_t>(std::popcount(lists_[1]) / 2 + 1);
         const auto needed = majority - std::min<std::size_t>(majority, std::popcount(fresh));
