@@ -87,25 +87,23 @@ private:
     }
 
     // A program with one list alone has to meet a node of every other list that may be in force: two
-    // lists of which one is mostly new do not detect each other. Of two nodes it needs both.
+    // lists of which one is mostly new do not detect each other.
     bool meets_all(std::uint32_t list) const {
-        const int least = std::popcount(list) == 2 ? 1 : std::popcount(list) / 2 + 1;
-        return std::all_of(lists_.begin(), lists_.end(), [&](std::uint32_t other) {
-            return std::popcount(list & other) >= least;
+        return std::all_of(lists_.begin(), lists_.end(), [list](std::uint32_t other) {
+            return 2 * std::popcount(list & other) > std::popcount(list);
         });
     }
-    // Lists of one to three nodes, with any overlap or none; in disorder with enough.
+    // Lists of one to three nodes, with any overlap or none.
     void draw_short_lists(chance dice) {
         for (std::int64_t left = dice.between(2, 4); left > 0;) {
             const auto next = static_cast<std::uint32_t>(dice.between(1, (1 << most_nodes) - 1));
             if (std::popcount(next) > 3 || (!lists_.empty() && next == lists_.back())) continue;
-            if (!is_orderly_ && !meets_all(next)) continue;
             lists_.push_back(next);
             --left;
         }
     }
     void draw_lists() {
-        if (chance dice(out_.seed, stream::short_lists); dice.happens(0.3)) {
+        if (chance dice(out_.seed, stream::short_lists); is_orderly_ && dice.happens(0.3)) {
             are_short_ = true;
             return draw_short_lists(dice);
         }
@@ -212,9 +210,6 @@ private:
             }
         }
         draw_faults();
-        if (std::any_of(lists_.begin(), lists_.end(), std::has_single_bit<std::uint32_t>)) {
-            keep_memory();  // the only node of a list is a quorum
-        }
         if (dice_.happens(0.4)) draw_split();
         draw_slow_lists(chance(out_.seed, stream::slow_lists));
         draw_candidates(chance(out_.seed, stream::change_candidates));
@@ -307,16 +302,12 @@ private:
         out_.programs.push_back(blind);
     }
 
-    void keep_memory() {
-        std::erase_if(out_.faults, [](const fault& f) { return forgets(f.kind); });
-    }
-
     // Once the nodes have records, programs with the first list alone don't meet the nodes that operators
     // and programs with the second list do: a majority of that, and no majority of the first. So a change
     // that is ended there, without a majority of the old list, has two holders. No node forgets: it would
     // be one that was not used before.
     void draw_split() {
-        keep_memory();
+        std::erase_if(out_.faults, [](const fault& f) { return forgets(f.kind); });
         const std::uint32_t fresh = lists_[1] & ~lists_[0];
         const auto majority = static_cast<std::size_t>(std::popcount(lists_[1]) / 2 + 1);
         const auto needed = majority - std::min<std::size_t>(majority, std::popcount(fresh));
