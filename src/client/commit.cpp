@@ -162,11 +162,14 @@ bool commit_operation::judge_connected(time_point now) {
     const bool is_alone = result_.old_programs.empty();
     // A majority has to be seen behind the close, too, and a right does not come by itself.
     const node_mask old = client().shared.lists().old();
-    const bool is_seen = how_.despite_old_programs && node_lists(old, old).is_quorum(listed_ & old);
+    const auto is_enough = [&](node_mask nodes) {
+        return how_.despite_old_programs && node_lists(old, old).is_quorum(nodes & old);
+    };
+    const bool is_seen = is_enough(listed_);
     if ((is_alone && unseen_.empty()) || (is_seen && !has_blind)) return true;
     // A server that has just ended refuses the next connection.
     const time_point until = is_alone ? std::max(wait_until_, see_until_) : wait_until_;
-    const bool may_help = forbidden_.empty() || is_seen;
+    const bool may_help = forbidden_.empty() || is_enough(old - forbidden_);
     if (may_help && now + between_looks <= until) return pause(phase::pauses, between_looks, now);
     for (const std::size_t i : unseen_) {
         tell(client().shared.name(i).str() + " does not say which programs are connected" +
@@ -380,7 +383,8 @@ void commit_operation::report(time_point now) {
         decided != sets.after) {
         tell("another change of this list was decided: to the set " + decided);
     }
-    for (const std::size_t i : machine_->foreign()) {
+    const bool has_failed = !decided.empty() && machine_->outcome();
+    for (const std::size_t i : has_failed ? node_mask() : machine_->foreign()) {
         tell(shared.name(i).str() + " is to be of the new list, and its record is of the set " +
              machine_->foreign_set(i) + ": if no program uses it there, delete its key " +
              wire::record_key(shared.options().key_prefix));

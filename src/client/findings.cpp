@@ -150,10 +150,8 @@ objection node_reports::object(std::size_t node, time_point now) const {
         o.why.detail = "it is a replica";
     } else if (known_->lists().has_no_beginning(node)) {
         o.why.error = errc::no_quorum;
-        o.why.detail = "no node of the old list that answers has a record, and a joint list is no "
-                       "first one: bring those back that are away; where there are none, or these "
-                       "lost theirs, too, give the old list alone to redlock init, and begin the "
-                       "change after it";
+        o.why.detail = "no node of the old list has a record, and a joint list is no first one: "
+                       "give the old list alone to redlock init, and begin the change after it";
     } else if (!known_->lists().waits_for(node).empty()) {
         o.why.error = errc::no_quorum;
         o.why.detail = tell_of_missing(node);

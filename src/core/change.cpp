@@ -335,9 +335,10 @@ node_mask membership::to_give_up(std::size_t node) const {
 }
 
 bool membership::has_no_beginning(std::size_t node) const {
-    const auto answering =
-        node_mask::where(nodes_.size(), [this](std::size_t i) { return nodes_[i].answers(); });
-    return nodes_[node].is == standing::empty && is_joint() && !latest_for(node, answering);
+    const node_mask all = lists_.all() - gone_;
+    const auto answers = [this](std::size_t i) { return nodes_[i].answers(); };
+    return nodes_[node].is == standing::empty && is_joint() && !latest_for(node, all) &&
+           std::all_of(all.begin(), all.end(), answers);
 }
 
 bool membership::was_away_at_change(std::size_t node) const {
@@ -396,10 +397,10 @@ void list_commit::answered(std::size_t node, rule_outcome said,
     assert(requested_.contains(node));
     facts_[node] = facts;
     without_record_.set(node, !facts);
-    if (!is_foreign(node)) foreign_.erase(node);
     is_too_young_ = is_too_young_ || said == rule_outcome::too_young;
+    if (facts && facts->set.empty()) facts_[node]->set = sets_.old;
+    if (!is_foreign(node)) foreign_.erase(node);
     if (!facts) return;
-    if (facts_[node]->set.empty()) facts_[node]->set = sets_.old;
     if (is_above(facts->promised, highest_)) highest_ = facts->promised;
     quarantine_ = std::max(quarantine_, quarantine);
     ttl_max_ = std::max(ttl_max_, ttl_max);
@@ -487,9 +488,10 @@ bool list_commit::is_foreign(std::size_t node) const {
 void list_commit::decide(const std::string& set) {
     decided_ = proposed_ = set;
     const bool is_known = set == sets_.after || set == sets_.old;
-    // One that was away before stops no change that was decided: it is named.
+    // One that was away before stops no change that was decided: it is named. A later record may be
+    // of the list that is in use.
     for (const std::size_t i : lists_.after()) {
-        foreign_.set(i, set == sets_.after && is_foreign(i));
+        foreign_.set(i, set == sets_.after && is_foreign(i) && facts_[i]->number <= number_);
     }
     begin(step::become, is_known ? lists_.all() : lists_.old());
 }

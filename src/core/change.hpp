@@ -149,7 +149,7 @@ public:
     /// The fewest that an operator has to give up where those are lost, too: those that are away
     /// first.
     node_mask to_give_up(std::size_t node) const;
-    /// No node of the old list that answers has a record, and a joint list is no first one.
+    /// All nodes answer, none of the old list has a record, and a joint list is no first one.
     bool has_no_beginning(std::size_t node) const;
     /// A misfit that should be of the list which a quorum of the others became by a change. Not
     /// where its record is of a later one: then this list may be the one that is not in use.

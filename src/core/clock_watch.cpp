@@ -133,7 +133,6 @@ bool clock_watch::compare(eligibility& votes, time_point now, node_orders& out) 
     const bool is_last = !is_looking();
     if (is_last) note_disuse(votes, now);
     for (std::size_t i = 0; i < nodes_.size(); ++i) compare(i, is_last, votes, now, out);
-    for (std::size_t i = 0; i < nodes_.size(); ++i) votes.presume_open(i, is_unmade(i, votes));
     if (is_last) {
         clocks_.rule_out_gap();
         restarts_ = 0;
@@ -293,7 +292,6 @@ bool clock_watch::is_unmade(std::size_t node, const eligibility& votes) const no
 }
 
 bool clock_watch::hangs_on_all(std::size_t node, const eligibility& votes, time_point now) const {
-    if (is_unmade(node, votes)) return true;
     if (!votes.record_of(node).is_of_earlier_process || !is_unused(node, votes)) return false;
     const auto found = clocks_.check(node, now, true);
     return found && !votes.has_survived(node, found->recorded_at_most);

@@ -150,6 +150,10 @@ public:
     /// seen any of them for a quarantine: until a client that keeps records has written that down.
     bool hangs_on_all(std::size_t node, const eligibility& votes, time_point now) const;
 
+    /// Whether this client only looks, and the node has no record, but was unused: one that is made
+    /// would be open.
+    bool is_unmade(std::size_t node, const eligibility& votes) const noexcept;
+
     /// Whether a look has no answer yet, or a connection has neither been made nor failed.
     bool is_looking() const noexcept;
     bool is_writing() const noexcept;
@@ -184,7 +188,6 @@ private:
     void note_disuse(const eligibility& votes, time_point now);
     bool is_long_unseen(std::size_t node, const eligibility& votes, time_point now) const;
     bool is_unused(std::size_t node, const eligibility& votes) const noexcept;
-    bool is_unmade(std::size_t node, const eligibility& votes) const noexcept;
 
     bool is_guarded_;
     record_role role_ = record_role::looks;

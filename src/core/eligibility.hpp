@@ -45,6 +45,7 @@ public:
     /// Whether the node has no record, and this client, which only looks, takes it for unused: a
     /// client that keeps records would have it vote at once.
     void presume_open(std::size_t node, bool is) noexcept { nodes_[node].is_presumed_open = is; }
+    bool is_presumed_open(std::size_t node) const noexcept { return nodes_[node].is_presumed_open; }
     /// Its clock may have stepped, and keys may have expired early: no vote until it is compared.
     void doubt(std::size_t node) noexcept { nodes_[node].is_compared = false; }
     /// Its clock was compared with its record, and had not stepped.

@@ -144,6 +144,11 @@ void node_knowledge::decide(time_point now) {
     order_bootstrap(now);
     eligibility_.presume_new(role_ != record_role::keeps && bootstrap_.is_new_cluster());
     compare_clocks(now);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        bool is_open = watch_.is_unmade(i, eligibility_);
+        is_open = is_open && membership_.makeable().contains(i);  // it waits for no other node
+        eligibility_.presume_open(i, is_open);
+    }
     judge_floor(now);
     settle(now);
     report(now);

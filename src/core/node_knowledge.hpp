@@ -194,7 +194,8 @@ public:
     const record_facts& record_on(std::size_t node) const noexcept { return nodes_[node].record; }
     const node_clocks& clocks() const noexcept { return watch_.clocks(); }
     bool hangs_on_all(std::size_t node, time_point now) const {
-        return watch_.hangs_on_all(node, eligibility_, now);
+        return eligibility_.is_presumed_open(node) ||
+               watch_.hangs_on_all(node, eligibility_, now);
     }
     const disruptions& breaks() const noexcept { return disruptions_; }
     const std::string& mark() const noexcept { return bootstrap_.mark(); }

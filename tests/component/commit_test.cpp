@@ -135,6 +135,7 @@ TEST_CASE("a commit closes nothing where it may not see the connections to a maj
         CHECK(w.commit(despite).outcome() == errc::other_set);
         for (std::size_t i = 0; i < 3; ++i) CHECK(record_on(*w.at, i)["accepted"] == "-");
         w.at->set_mode(1, mode::up);
+        w.at->run_for(5s);
         w.list({nobody, nobody, nobody});
         CHECK_FALSE(w.commit().outcome());
     }
