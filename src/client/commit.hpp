@@ -18,7 +18,8 @@
 namespace redlock::detail {
 
 /// Looks first which programs are connected, and waits until a quorum of the new list votes: where
-/// none will, nothing is closed. Then asks the nodes what `core::list_commit` says.
+/// none will, or fewer than a majority of the old list name their programs, nothing is closed.
+/// Then asks the nodes what `core::list_commit` says.
 /// Behind the close of a node it lists the connections again, and once more after the time in which
 /// a program connects again; those of programs with another list it ends: they have to look at the
 /// set again.
