@@ -159,7 +159,7 @@ int show(const commit_report& report, const commit_request& request) {
                  listed(report.old_programs));
     }
     if (report.is_complete) return success;
-    // Of one with a record of another set the detail says what to do.
+    // One of another set does not follow: the detail says what to do, or `redlock doctor` does.
     bool has_to_follow = false;
     for (std::size_t i = 0; i < report.votes.size(); ++i) {
         has_to_follow = has_to_follow || (report.votes[i].answer != vote::granted &&
