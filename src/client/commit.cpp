@@ -385,9 +385,8 @@ void commit_operation::report(time_point now) {
     }
     const bool has_failed = !decided.empty() && machine_->outcome();
     for (const std::size_t i : has_failed ? node_mask() : machine_->foreign()) {
-        tell(shared.name(i).str() + " is to be of the new list, and its record is of the set " +
-             machine_->foreign_set(i) + ": if no program uses it there, delete its key " +
-             wire::record_key(shared.options().key_prefix));
+        tell(shared.name(i).str() + " is to be of the new list, and " +
+             client().tracker.reports().tell_of_foreign(machine_->foreign_set(i)));
     }
     add_votes(machine_->changed());
     const node_mask unclosed = shared.lists().old() - machine_->changed();

@@ -129,6 +129,8 @@ public:
     /// The same, where fences go on above those drawn before; and what to do.
     static std::string tell_of_lift(duration least);
     std::string tell_of_ttl_max(std::size_t node) const;
+    /// Of a node whose record is of a set that has nothing to do with this list.
+    std::string tell_of_foreign(std::string_view set) const;
     /// What a handshake showed: each problem once per node, and again when it comes back after a
     /// handshake without it; `lateness` (see `session`) only once.
     void report_greeting(std::size_t node, const greeting& facts, const std::string& lateness);
@@ -148,7 +150,6 @@ private:
     std::string tell_of_missing(std::size_t node) const;
     std::string tell_of_skew(std::size_t node) const;
     std::string tell_of_change(std::size_t node) const;
-    std::string tell_of_foreign(std::string_view set) const;
     std::string tell_of_sets(std::size_t node) const;
 
     context* shared_;
