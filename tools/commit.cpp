@@ -135,7 +135,7 @@ int explain_refusal(const commit_report& report, bool is_despite) {
         const bool has_begun = !report.votes.empty();
         complain(has_begun ? "the nodes are of another list" + more + ": see redlock doctor"
                            : "programs with another list may be connected" + more +
-                                 ": this commit changed nothing");
+                                 ": no node was closed");
         return contended;
     }
     if (report.error == errc::in_quarantine) {
@@ -150,24 +150,35 @@ int explain_refusal(const commit_report& report, bool is_despite) {
     return no_quorum;
 }
 
-int show(const commit_report& report, const commit_request& request) {
+int show(const commit_report& report, const commit_request& request,
+         const std::bitset<max_nodes>& gone, bool is_joint) {
     if (!print(request.json ? report_to_json(report) : report_to_text(report))) return own_failure;
     if (report.error) return explain_refusal(report, request.despite_old_programs);
     if (!report.detail.empty()) complain("warning: " + shown(report.detail));
     if (!report.old_programs.empty()) {
-        complain("warning: programs with another list were connected, and get no lock any more: " +
-                 listed(report.old_programs));
+        complain("warning: programs with another list were connected; those that look at the "
+                 "nodes' records get no lock any more: " + listed(report.old_programs));
     }
     if (report.is_complete) return success;
-    // One of another set does not follow: the detail says what to do, or `redlock doctor` does.
     bool has_to_follow = false;
+    std::vector<std::string> left;
     for (std::size_t i = 0; i < report.votes.size(); ++i) {
-        has_to_follow = has_to_follow || (report.votes[i].answer != vote::granted &&
-                                          report.nodes[i].state != list_state::other);
+        const node_vote& v = report.votes[i];
+        // One of another set does not follow: the detail says what to do, or `redlock doctor` does.
+        const bool follows = report.nodes[i].state != list_state::other && !gone[i];
+        if (v.answer == vote::granted || !follows) continue;
+        const bool is_to_leave = v.change == list_change::leaving && !request.gives_up;
+        is_to_leave ? left.push_back(v.node.str()) : void(has_to_follow = true);
     }
     if (has_to_follow) {
-        complain("warning: a node has still to follow: run commit again when it is back; until "
-                 "then start no program with the new list alone");
+        complain(is_joint ? "warning: a node has still to follow: run commit again when it is "
+                            "back; until then start no program with the new list alone"
+                          : "warning: a node has still to get its record: run commit again when "
+                            "it is back");
+    }
+    if (!left.empty()) {
+        complain("warning: " + listed(left) + " was not reached: run commit again when it is back; "
+                 "or, if it is gone for good, with --without, and never start it with its data");
     }
     return 1;
 }
@@ -195,7 +206,7 @@ int commit(const commit_request& request) {
                              .gone = gone};
     return work(found.client, [&](client& on, const std::function<void(int)>& over) {
         on.async_commit(how, [&, over](error_code, const commit_report& report) {
-            over(show(report, request));
+            over(show(report, request, gone, is_joint(found.client)));
         });
     });
 }

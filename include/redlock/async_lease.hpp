@@ -80,8 +80,9 @@ auto client::async_downgrade(const lease& held, T&& token) {
 /// ends. Of a lease that was adopted, or whose `token()` was called, each node notes for
 /// `ttl_max` that it was released: no other program that has the token takes the key again.
 /// **Errors.** `not_held`: a quorum says that the key was not this lease's any more.
-/// `no_quorum`: too few nodes answered. `lost`: the lease was lost before; its keys are
-/// deleted all the same.
+/// `no_quorum`: too few nodes answered. `lost`: the lease was lost before. Its keys are deleted all
+/// the same; if it was adopted, or its `token()` called, they run out, since another program may go
+/// on with them.
 template <detail::token_for<void(error_code)> T>
 auto client::async_release(lease held, T&& token) {
     return boost::asio::async_initiate<T, void(error_code)>(

@@ -92,7 +92,8 @@ public:
     /// closed, or it or its execution context destroyed, while the lease is held; not by a release.
     /// As long as no thread runs that context, nothing is reported. After a loss the keys stay on
     /// the nodes until `valid_until()`, or until this object releases them, so that no other client
-    /// acquires the lock while the holder stops its work. The first call allocates.
+    /// acquires the lock while the holder stops its work. Where `token()` was called, or the lease
+    /// was adopted, they run out: another program may go on with them. The first call allocates.
     ///
     /// **Thread safety.** Callbacks run on the client's internal strand, or in the thread that
     /// destroys the context: keep them short. One that ends the program has to call

@@ -90,6 +90,7 @@ std::shared_ptr<lease_state> refuse_lease(client_parts& client, requested_lease 
                                           error_code why, time_point now) {
     assert(why && request.begun <= now);
     client.shared.counts().refused(why);
+    if (request.begun == time_point()) request.begun = now;  // a closed client begins nothing
     const bool is_cancelled = why.category() != category() || why == errc::client_closed;
     const bool is_expected = is_cancelled || why == errc::contended;
     event refused = event_of(request, event_kind::refused,

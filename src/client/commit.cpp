@@ -67,7 +67,6 @@ bool commit_operation::begin(time_point now) {
     const std::size_t size = client().shared.size();
     machine_.emplace(client().shared.lists(), client().tracker.known().lists().sets(),
                      client().shared.fresh_owner().to_string(), how_.gives_up);
-    connections_.resize(size);
     failures_.resize(size);
     records_.resize(size);
     records_until_ = now + longest_for_records;
@@ -75,8 +74,8 @@ bool commit_operation::begin(time_point now) {
     see_until_ = now + 2 * between_looks;
     for (const auto& node : client().nodes) node->expect_long_replies();
     client().tracker.take_role(core::record_role::keeps, now);
-    client().tracker.presume_gone(
-        node_mask::where(size, [this](std::size_t i) { return how_.gone[i]; }), now);
+    gone_ = node_mask::where(size, [this](std::size_t i) { return how_.gone[i]; });
+    client().tracker.presume_gone(gone_, now);
     return go_on(now);
 }
 
@@ -85,7 +84,7 @@ bool commit_operation::lacks_a_record() const {
     const core::membership& lists = client().tracker.known().lists();
     for (std::size_t i = 0; i < client().shared.size(); ++i) {
         const bool is_empty = lists.of(i) == core::membership::standing::empty;
-        const bool is_to_wait = how_.gone.any() || how_.gives_up;
+        const bool is_to_wait = !gone_.empty() || how_.gives_up;
         if (is_to_wait && is_empty && client().nodes[i].is_ready()) return true;
     }
     return false;
@@ -99,7 +98,7 @@ void commit_operation::report_members(time_point now) {
         return lists.of(i) == core::membership::standing::fits;
     });
     add_votes(members);
-    result_.is_complete = members == shared.lists().all();
+    result_.is_complete = (shared.lists().all() - gone_ - members).empty();
     result_.nodes = client().tracker.list_standings(now);
     end_by(members);
 }
@@ -125,7 +124,10 @@ bool commit_operation::pause(phase until, duration for_so_long, time_point now) 
 // it answers later.
 bool commit_operation::ask_who_is_connected(phase to_be, node_mask nodes, time_point now) {
     phase_ = to_be;
-    if (to_be == phase::looks) unseen_ = forbidden_ = listed_ = {};
+    if (to_be == phase::looks) {
+        unseen_ = forbidden_ = listed_ = {};
+        connections_.assign(client().shared.size(), {});
+    }
     ask(ask_connected, nodes, now);
     return true;
 }
@@ -162,18 +164,27 @@ bool commit_operation::judge_connected(time_point now) {
     const bool is_alone = result_.old_programs.empty();
     // A majority has to be seen behind the close, too, and a right does not come by itself.
     const node_mask old = client().shared.lists().old();
-    const auto is_enough = [&](node_mask nodes) {
-        return how_.despite_old_programs && node_lists(old, old).is_quorum(nodes & old);
+    const auto is_majority = [old](node_mask nodes) {
+        return node_lists(old, old).is_quorum(nodes & old);
     };
-    const bool is_seen = is_enough(listed_);
-    if ((is_alone && unseen_.empty()) || (is_seen && !has_blind)) return true;
+    const node_mask silent = unseen_ - gone_;
+    const bool is_enough = how_.despite_old_programs && is_majority(listed_);
+    if ((is_alone && silent.empty()) || (is_enough && !has_blind)) return true;
     // A server that has just ended refuses the next connection.
     const time_point until = is_alone ? std::max(wait_until_, see_until_) : wait_until_;
-    const bool may_help = forbidden_.empty() || is_enough(old - forbidden_);
+    const bool may_help = forbidden_.empty() ||
+                          (how_.despite_old_programs && is_majority(old - forbidden_));
     if (may_help && now + between_looks <= until) return pause(phase::pauses, between_looks, now);
-    for (const std::size_t i : unseen_) {
-        tell(client().shared.name(i).str() + " does not say which programs are connected" +
+    for (const std::size_t i : silent) {
+        const bool has_listed = !connections_[i].others.empty();
+        tell(client().shared.name(i).str() +
+             (has_listed ? " does not let their connections be ended"
+                         : " does not say which programs are connected") +
              reason_of(i));
+    }
+    if (is_alone && !how_.despite_old_programs && is_majority(listed_)) {
+        tell("bring it back; or, if it is gone for good, say --without; or, if no program that "
+             "looks at no record is connected to it, --despite-old-programs");
     }
     end(errc::other_set);
     return false;
@@ -321,6 +332,12 @@ void commit_operation::read_connections(std::size_t node, const resp::reply& rep
     connections_[node] = wire::read_connected(reply, options, options.nodes[node].database,
                                               is_first ? sets.after : machine_->proposed());
     listed_.insert(node);
+    if (is_first && how_.despite_old_programs && !connections_[node].others.empty()) {
+        // Of no connection: it shows whether they could be ended before anything is closed.
+        wire::request trial;
+        wire::write_disconnection(trial.words, {.id = "0"});
+        ask(ask_kill, trial, node_mask::only(node), now);
+    }
     if (is_first) return;
     for (const wire::connected& one : connections_[node].others) {
         is_disturbed_ = true;
@@ -354,6 +371,14 @@ void commit_operation::read_step(std::size_t node, const resp::reply& reply, tim
 
 void commit_operation::failed(std::size_t node, std::uint32_t question, const wire::failure& why,
                               time_point) {
+    if (question == ask_kill && phase_ == phase::looks) {
+        if (why.error != errc::missing_right) return;
+        failures_[node] = why;
+        listed_.erase(node);
+        unseen_.insert(node);
+        forbidden_.insert(node);
+        return;
+    }
     if (question != ask_kill) failures_[node] = why;
     if (question == ask_connected) {
         forbidden_.set(node, why.error == errc::missing_right);
@@ -365,7 +390,7 @@ void commit_operation::failed(std::size_t node, std::uint32_t question, const wi
         may_go_on_.insert(node);
         tell(client().shared.name(node).str() + " does not end the connections of programs with "
              "another list: " + (why.detail.empty() ? why.error.message() : why.detail) +
-             ": stop them");
+             ": stop them, and run it again");
     }
 }
 
@@ -389,16 +414,16 @@ void commit_operation::report(time_point now) {
              client().tracker.reports().tell_of_foreign(machine_->foreign_set(i)));
     }
     add_votes(machine_->changed());
-    const node_mask unclosed = shared.lists().old() - machine_->changed();
+    const node_mask unclosed = shared.lists().old() - gone_ - machine_->changed();
     if (!decided.empty() && !unclosed.empty() && decided == sets.after) {
         tell("not all nodes of the old list were changed: a program that still has the old list, "
              "and meets these alone and one that lost its data since, could be granted a lock");
     }
-    const bool is_everywhere = machine_->changed() == shared.lists().all();
+    const bool is_everywhere = (shared.lists().all() - gone_ - machine_->changed()).empty();
     result_.is_complete = !machine_->outcome() && is_everywhere && !is_disturbed_;
     if (is_disturbed_ && decided == sets.after) {
         tell("programs with another list were connected when the nodes were closed, or could not "
-             "be seen; their connections were ended, and they get no lock any more");
+             "be seen: those that look at the nodes' records get no lock any more");
     }
     result_.nodes = client().tracker.list_standings(now);
 }

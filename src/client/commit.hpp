@@ -75,7 +75,8 @@ private:
     commit_options how_;
     std::optional<core::list_commit> machine_;
     std::vector<wire::connections> connections_;  // on each node, as last listed
-    node_mask listed_;     // where they were
+    node_mask gone_;       // for good, says the operator
+    node_mask listed_;     // where they were, and could be ended if need be
     node_mask unseen_;     // where they could not be listed
     node_mask forbidden_;  // of those, for want of a right
     node_mask may_go_on_;  // where, behind the close, a program may have been left

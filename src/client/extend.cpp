@@ -293,17 +293,18 @@ void renewal_round::on_finished(time_point sent, time_point now) {
     if (std::exchange(is_counted_, false)) window_.unanswered(sent, now);
 }
 
-std::pair<held_lease_ptr, error_code> holders_extension::find() noexcept {
+std::pair<held_lease_ptr, error_code> holders_extension::find(time_point now) {
     const auto state = std::move(state_);
     const bool is_ours = state && state->home.lock() == client().host.home();
     if (!is_ours) return {nullptr, errc::invalid_argument};
+    if (state->is_held()) held_lease_ptr(state->held_as)->look_at_clock(now);
     if (state->is_held()) return {held_lease_ptr(state->held_as), {}};
     const bool was_lost = state->state() == lease_state::status::lost;
     return {nullptr, was_lost ? errc::lost : errc::not_held};
 }
 
 void extend_operation::start(time_point now) {
-    const auto [lease, why] = find();
+    const auto [lease, why] = find(now);
     if (why == errc::invalid_argument || ttl_ <= std::chrono::milliseconds::zero() ||
         !validate(acquire_options{.ttl = ttl_}, client().shared.options()).empty()) {
         return end_unsent(errc::invalid_argument, now);
@@ -344,7 +345,7 @@ boost::intrusive_ptr<renewal_round> renewals::next_round() {
 }
 
 void downgrade_operation::start(time_point now) {
-    const auto [lease, why] = find();
+    const auto [lease, why] = find(now);
     if (why) return end_unsent(why, now);
     if (lease->is_shared_by_quorum()) return end_unsent({}, now);
     const footprint& left = lease->left();

@@ -145,7 +145,7 @@ protected:
     explicit holders_extension(std::shared_ptr<lease_state> state) : state_(std::move(state)) {}
     /// The client's side of the lease, and why it can't be prolonged: it is another client's
     /// (invalid_argument), or over. Called once.
-    std::pair<held_lease_ptr, error_code> find() noexcept;
+    std::pair<held_lease_ptr, error_code> find(time_point now);
     virtual void complete(error_code outcome) = 0;
     void on_end(held_lease* lease, error_code outcome, time_point now) override;
 

@@ -26,6 +26,9 @@ constexpr std::uint64_t nearly_full_percent = 90;
 
 // Further resources are not reported: it is the same mistake, and memory is bounded.
 constexpr std::size_t most_without_fence = 16;
+constexpr std::string_view give_first_list =
+    "give the old list alone to redlock init, and begin the change after it; or, if its nodes are "
+    "gone, the new list, once no program runs";
 
 bool evicts(const server_settings& s) {
     return !s.eviction_policy.empty() && s.eviction_policy != "noeviction";
@@ -150,8 +153,8 @@ objection node_reports::object(std::size_t node, time_point now) const {
         o.why.detail = "it is a replica";
     } else if (known_->lists().has_no_beginning(node)) {
         o.why.error = errc::no_quorum;
-        o.why.detail = "no node of the old list has a record, and a joint list is no first one: "
-                       "give the old list alone to redlock init, and begin the change after it";
+        o.why.detail = "no node of the old list has a record, and a joint list is no first one: " +
+                       std::string(give_first_list);
     } else if (!known_->lists().waits_for(node).empty()) {
         o.why.error = errc::no_quorum;
         o.why.detail = tell_of_missing(node);
@@ -279,8 +282,10 @@ std::string node_reports::tell_of_sets(std::size_t node) const {
     if (!differ.theirs.empty()) {
         return "it belongs to " + differ.theirs + " of " + size_of(theirs) +
                ", and this client names " + differ.ours + " of " + size_of(ours) +
-               ": name the nodes alike; or give all clients the same `cluster`, and move the nodes "
-               "to it by `redlock init`";
+               (known_->lists().is_joint()
+                    ? ": what is not joining in a joint list has to be the list in use, named alike"
+                    : ": name the nodes alike; or give all clients the same `cluster`, and move "
+                      "the nodes to it by `redlock init`");
     }
     const auto whole = [&](std::string_view set) {
         const auto colon = set.find(':');
@@ -526,8 +531,7 @@ void add_list(const list_standing& of, bool is_joint, std::vector<node_finding>&
             if (!is_joint) return;
             return add("it has no record, or an old one, and while the list changes it gets a new "
                        "one when enough others of each list answer with their own: bring the "
-                       "other nodes back; where none has one, give the old list alone to redlock "
-                       "init, and begin the change after it");
+                       "other nodes back; where none has one, " + std::string(give_first_list));
         case list_state::joining:
             return add("it is joining: give every program the joint list, and run redlock commit");
         case list_state::closed:

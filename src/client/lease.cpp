@@ -180,10 +180,7 @@ void held_lease::rearm() noexcept {
 void held_lease::on_due(time_point now) {
     assert(!over_);
     if (now - when() > machine_.ttl() / 10) shared_->report_lag(when(), now);
-    if (machine_.is_lost()) {
-        return left_behind().ends_with_validity() ? give_back(errc::lost, now)
-                                                  : end(errc::lost, now);
-    }
+    if (machine_.is_lost()) return give_back(errc::lost, now);
     machine_.touched(state_->touched());
     switch (machine_.on_time(now)) {
         case core::renewal::action::none: rearm(); break;
@@ -315,7 +312,12 @@ void held_lease::give_back(error_code why, time_point now) {
         shared_->emit(event_of(event_kind::released, severity::debug, machine_.granted_at(), now));
     }
     end(why, now);
-    keeper_->release_in_background(left_behind(), false, now);
+    if (!is_left_to_others()) keeper_->release_in_background(left_behind(), false, now);
+}
+
+// The loss was reported: see `lose`.
+bool held_lease::is_left_to_others() const {
+    return state_->state() == lease_state::status::lost && !left_behind().ends_with_validity();
 }
 
 footprint held_lease::left_behind() const {

@@ -320,6 +320,8 @@ public:
     void note_shared() noexcept { is_turning_ = false; }
     /// The same, to be given back.
     footprint left_behind() const;
+    /// It was lost, and its token is out: another program may go on with its keys, which run out.
+    bool is_left_to_others() const;
     lease_state& state() const noexcept { return *state_; }
     core::renewal& machine() noexcept { return machine_; }
     const core::renewal& machine() const noexcept { return machine_; }
@@ -355,6 +357,11 @@ public:
     /// once.
     void shorten(duration gap, time_point now);
 
+    /// Reports the loss if it is due: a thread that stood still may come here before its timers.
+    void look_at_clock(time_point now) {
+        if (!is_over() && machine_.report_at() <= now) on_due(now);
+    }
+
     void add(dependent& d) noexcept {
         assert(!over_ && !d.listed_.is_linked());
         dependents_.push_back(d);
@@ -365,7 +372,8 @@ public:
     void end(error_code why, time_point now);
     /// The execution context is gone: calls no dependent.
     void drop() noexcept;
-    /// As `end`, and gives the key back on every node that may have it; no caller waits for that.
+    /// As `end`, and gives the key back on every node that may have it, unless it is left to
+    /// others; no caller waits for that.
     void give_back(error_code why, time_point now);
 
 private:

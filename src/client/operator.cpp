@@ -244,11 +244,19 @@ bool revoke_operation::go_on(time_point now) {
         end_by(client().nodes.all() - failed_);
         return false;
     }
-    const node_mask nodes = client().nodes.all() - failed_;
     if (next == phase::look) {
-        ask(ask_for_view, nodes, now);
+        ask(ask_for_view, client().nodes.all(), now);
         return true;
     }
+    // A holder with the list in force has its quorum elsewhere, and goes on. A node that missed a
+    // change is of that list as soon as a program meets it.
+    for (const std::size_t i : client().nodes.all()) {
+        const auto o = client().tracker.object(i, now, now);
+        const bool is_behind =
+            client().tracker.known().lists().of(i) == core::membership::standing::behind;
+        if (o && o->why.error == errc::other_set && !is_behind) note(i, o->why);
+    }
+    const node_mask nodes = client().nodes.all() - failed_;
     if (client().shared.is_fenced()) {
         // Above all that the revoked holders proposed so far, if node time allows it.
         const auto fresh = client().tracker.propose(machine_.fence(), now);

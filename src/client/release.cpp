@@ -119,6 +119,7 @@ void release_operation::start(time_point now) {
     lease_.reset(state_->held_as);
     called_ = now;
     lease_->end(errc::not_held, now);
+    if (lease_->is_left_to_others()) return end(errc::lost);
     // Also to the nodes that never had the key: that they say so counts as an answer.
     send(lease_->left_behind(), client().nodes.all(), now);
 }

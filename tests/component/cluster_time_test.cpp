@@ -429,6 +429,16 @@ TEST_CASE("of two clients with different lists of nodes the second is granted no
     CHECK(record_on(*b, 4).empty());
     CHECK(b->count(event_kind::node_reported, severity::warning) >= 1);
     CHECK(b->ours("r") == 3);
+    SECTION("and takes nothing from the holder, which would go on on its other nodes") {
+        const auto seen = b->inspect("r");
+        REQUIRE(b->run_until_over(*seen));
+        const auto done = b->revoke(seen->state);
+        REQUIRE(b->run_until_over(*done));
+        CHECK(done->outcome() == errc::no_quorum);
+        CHECK(done->revoked.revoked.empty());
+        CHECK(done->revoked.votes[0].error == errc::other_set);
+        CHECK(b->ours("r") == 3);
+    }
     SECTION("until an operator moves the nodes") {
         const auto done = b->declare();
         REQUIRE(b->run_until_over(*done));

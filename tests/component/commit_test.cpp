@@ -97,7 +97,7 @@ TEST_CASE("a program that a commit meets behind the close is ended, and said to 
     w.list({nobody, changing::listed(true), std::nullopt});
     CHECK_FALSE(w.commit().outcome());
     CHECK_FALSE(w.over->change.is_complete);
-    CHECK(w.says("their connections were ended"));
+    CHECK(w.says("get no lock any more"));
     CHECK(w.at->nodes[0].count("CLIENT") >= 4);
     CHECK(w.moved() == 3);
 }
@@ -161,13 +161,78 @@ TEST_CASE("a program without fences that a commit ended once behind the close ma
 TEST_CASE("a commit goes on with no node that does not end the connections of other programs") {
     changing w;
     const std::string there = changing::listed(true);
-    w.kill_says = "-NOPERM this user has no permissions to run the 'client|kill' command\r\n";
+    w.kill_says = failure;
     w.list({there, there, there});
     CHECK(w.commit({.despite_old_programs = true}).outcome() == errc::no_quorum);
     CHECK(w.says("does not end the connections"));
-    CHECK_FALSE(w.says("get no lock any more"));
     CHECK(w.moved() == 0);
     // The remedy that it names helps.
     CHECK_FALSE(w.commit().outcome());
     CHECK(w.moved() == 3);
+}
+
+TEST_CASE("a commit closes nothing where it may not end the connections of old programs") {
+    changing w;
+    const std::string there = changing::listed(true);
+    const commit_options despite{.despite_old_programs = true};
+    w.kill_says = "-NOPERM this user has no permissions to run the 'client|kill' command\r\n";
+    w.list({there, there, there});
+    CHECK(w.commit(despite).outcome() == errc::other_set);
+    CHECK(w.says("n1 does not let their connections be ended"));
+    CHECK(w.says("give this user +client|kill"));
+    for (std::size_t i = 0; i < 3; ++i) CHECK(record_on(*w.at, i)["accepted"] == "-");
+    // The remedy that it names helps.
+    w.kill_says.clear();
+    w.list({there, nobody, nobody});
+    CHECK_FALSE(w.commit(despite).outcome());
+    CHECK(w.moved() == 3);
+}
+
+TEST_CASE("a program whose node ended is in the way of no commit") {
+    changing w;
+    w.list({changing::listed(true), std::nullopt, std::nullopt});
+    for (const std::size_t i : {1, 2}) w.at->nodes[i].instead = nullptr;
+    const auto over = w.at->commit({.wait = 10s});
+    w.at->run_for(100ms);
+    w.at->set_mode(0, mode::refuses);
+    REQUIRE(w.at->run_until_over(*over));
+    INFO(over->change.detail);
+    CHECK_FALSE(over->outcome());
+}
+
+TEST_CASE("a commit waits for no node that hangs for good") {
+    changing w;
+    w.at->set_mode(2, mode::mute);  // it is to leave
+    CHECK(w.commit().outcome() == errc::other_set);
+    CHECK(w.says("n2 does not say which programs are connected"));
+    CHECK(w.says("bring it back; or, if it is gone for good, say --without"));
+    // The remedy that it names helps.
+    SECTION("as the operator says") {
+        CHECK_FALSE(w.commit({.gone = 0b100}).outcome());
+        CHECK(w.over->change.is_complete);
+    }
+    SECTION("as one says that knows the programs") {
+        CHECK_FALSE(w.commit({.despite_old_programs = true}).outcome());
+        CHECK_FALSE(w.over->change.is_complete);
+    }
+    CHECK(w.moved() == 2);
+}
+
+TEST_CASE("the wait for votes grows with a quarantine that grows meanwhile") {
+    changing w;
+    auto words = record_on(*w.at, 0);  // a program with a longer ttl_max was there
+    words[word::ttl_max] = words[word::quarantine] = "20000";
+    put_record(*w.at, 0, words);
+    for (const std::size_t i : {1U, 3U}) w.at->crash(i, redis_model::data::lost);
+    const auto next = latecomer(*w.at, joint_list());
+    for (const std::size_t i : {0U, 1U, 3U}) next->set_mode(i, mode::mute);
+    next->start();
+    const auto began = next->now;
+    const auto over = next->commit({.wait = 5s});
+    next->run_for(1s);
+    for (const std::size_t i : {0U, 1U, 3U}) next->set_mode(i, mode::up);
+    REQUIRE(next->run_until_over(*over));
+    INFO(over->change.detail);
+    CHECK_FALSE(over->outcome());
+    CHECK(next->now - began > 10s);
 }

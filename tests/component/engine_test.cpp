@@ -131,6 +131,7 @@ TEST_CASE("what begins after the close ends with it") {
     const auto e = w.granted("r");
     w.close();
     CHECK(w.acquire("x")->outcome() == errc::client_closed);
+    CHECK(w.last_duration(event_kind::refused) == 0us);
     CHECK(w.inspect("x")->outcome() == errc::client_closed);
     CHECK(w.lost(e->held)->outcome() == errc::client_closed);
     CHECK(w.extend(e->held, 1s)->outcome() == errc::client_closed);

@@ -111,6 +111,18 @@ TEST_CASE("a renewal of a short lease that was lost is tried again before the le
     CHECK(w.engine->stats().lost == 0);
 }
 
+TEST_CASE("a holder that slept past the end of its lease prolongs it on no node") {
+    connected_world w(measured());
+    const auto e = w.granted("r", {.ttl = 1s, .renew = false});
+    w.run_for(1ms);
+    w.now += 3s;
+    const auto longer = w.extend(e->held, 1s);
+    CHECK(longer->outcome() == errc::lost);
+    w.run_for(10ms);
+    CHECK(w.ours("r") == 0);
+    CHECK(w.engine->stats().lost == 1);
+}
+
 TEST_CASE("a loop that is late by a tenth of a ttl is reported, once a minute") {
     world w(measured());
     w.connected();

@@ -448,13 +448,8 @@ void worker::on_lost(error_code outcome, loss why, detail::lease_state& of, time
 void worker::let_go() {
     ++step_;
     const bool detaches = dice_.happens(0.4);
-    if (held_->state() == detail::lease_state::status::lost) ++in_->around().counts.lost;
     tell([&] { return detaches ? "lets it run out" : "drops it"; });
-    if (detaches || how_.min_hold > 0ms)
-        in_->will_run_out(held_->owner);
-    else
-        expect_gone();
-    if (!detaches) in_->around().judge.begins_release(value_);
+    part_with(detaches);
     held_.reset();
     if (detaches) {
         lease_.detach();
@@ -462,6 +457,19 @@ void worker::let_go() {
         lease_ = lease();
     }
     think();
+}
+
+// A lost lease is left to those that have its token.
+void worker::part_with(bool detaches) {
+    lease_checker& judge = in_->around().judge;
+    const bool is_lost = held_->state() == detail::lease_state::status::lost;
+    if (is_lost) ++in_->around().counts.lost;
+    const bool runs_out = detaches || (is_lost && judge.is_handed_over(value_));
+    if (runs_out || how_.min_hold > 0ms)
+        in_->will_run_out(held_->owner);
+    else
+        expect_gone();
+    if (!runs_out) judge.begins_release(value_);
 }
 
 // After the end of a lost lease nothing is given back where its token is out: another process may
@@ -474,14 +482,9 @@ void worker::expect_gone() const {
 
 void worker::give_back() {
     ++step_;
-    if (held_->state() == detail::lease_state::status::lost) ++in_->around().counts.lost;
     tell([&] { return std::string("gives it back"); });
     in_->around().judge.ended(*held_);
-    in_->around().judge.begins_release(value_);
-    if (how_.min_hold > 0ms)
-        in_->will_run_out(held_->owner);
-    else
-        expect_gone();
+    part_with(false);
     held_.reset();
     if (dice_.happens(0.1)) plan(dice_.between_orders(10us, 100ms), &worker::cancel_release);
     begin<releasing>(detail::access::surrender(std::move(lease_)));

@@ -75,6 +75,7 @@ private:
     void cancel();
     void cancel_release();
     void let_go();
+    void part_with(bool detaches);
     void give_back();
     void rest();
     duration until_burst() const;

@@ -583,6 +583,25 @@ TEST_CASE("a node that restarted unseen hangs on all others until a lock is take
     }
 }
 
+TEST_CASE("a program that only looks has no node vote whose record waits for other nodes") {
+    connected_world before(with_limit());
+    before.run_for(5s);
+    auto joint = with_limit(10s, 4);
+    joint.nodes[2].change = list_change::leaving;
+    joint.nodes[3].change = list_change::joining;
+    const auto w = newcomer(before, joint);
+    set_durable(*w);
+    w->run_for(20s);
+    w->close();
+    w->run_for(1s);
+    w->now += 1h;
+    w->nodes[0].crash(redis_model::data::lost);
+    const auto doctor = latecomer(*w, joint);
+    doctor->looking();
+    CHECK_FALSE(has_vote(*doctor, 0));
+    CHECK_FALSE(doctor->engine->parts().tracker.known().hangs_on_all(0, doctor->now));
+}
+
 TEST_CASE("a node that forgets after it was found unused is in quarantine") {
     connected_world w(with_limit());
     w.run_for(20s);

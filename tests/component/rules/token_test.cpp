@@ -126,16 +126,35 @@ TEST_CASE("a lease whose holder released it is not taken again by one that adopt
 
 TEST_CASE("a lost lease leaves its keys to the process that adopted it") {
     connected_world w(fenced_options_for(3));
-    const auto e = w.granted("r", {.ttl = 2s, .renew = false});
+    const auto e = w.granted("r", {.ttl = 2s, .max_hold = 100ms});
     const auto lost = w.lost(e->held);
-    const auto other = w.adopted(e->held.token(), {.ttl = 6s});
+    const std::string token = e->held.token();
+    w.run_until_over(*lost);
+    CHECK(lost->lost_for == loss::max_hold);
+    const auto other = w.adopted(token, {.ttl = 6s});
     REQUIRE(other->held);
+    SECTION("when its holder drops it") { e->held = lease(); }
+    SECTION("when its holder gives it back") {
+        CHECK(released(w, std::move(e->held))->outcome() == errc::lost);
+    }
+    SECTION("when its validity is over") {}
     w.run_for(4s);
-    REQUIRE(lost->is_over());
-    CHECK(lost->lost_for == loss::expired);
     CHECK(other->held);
     CHECK(w.ours("r") == 3);
     for (std::size_t i = 0; i < 3; ++i) CHECK(noted_on(w, i) == 0);
+}
+
+TEST_CASE("a lease that was dropped before its loss was noticed is released") {
+    connected_world w(fenced_options_for(3));
+    const auto e = w.granted("r", {.ttl = 2s, .max_hold = 500ms});
+    const std::string token = e->held.token();
+    w.run_for(100ms);
+    w.now += 1s;  // the thread stands still, and the message comes behind the timer
+    e->held = lease();
+    w.run_for(1ms);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(noted_on(w, i) == 1);
+    CHECK(w.ours("r") == 0);
+    CHECK(w.adopted(token)->outcome() == errc::not_held);
 }
 
 // Its keys were deleted, and another program may have had the lock since.
