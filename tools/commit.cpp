@@ -165,10 +165,11 @@ int show(const commit_report& report, const commit_request& request,
     for (std::size_t i = 0; i < report.votes.size(); ++i) {
         const node_vote& v = report.votes[i];
         // One of another set does not follow: the detail says what to do, or `redlock doctor` does.
-        const bool follows = report.nodes[i].state != list_state::other && !gone[i];
-        if (v.answer == vote::granted || !follows) continue;
-        const bool is_to_leave = v.change == list_change::leaving && !request.gives_up;
-        is_to_leave ? left.push_back(v.node.str()) : void(has_to_follow = true);
+        if (v.answer == vote::granted || report.nodes[i].state == list_state::other) continue;
+        const bool is_to_go =
+            v.change == (request.gives_up ? list_change::joining : list_change::leaving);
+        if (!is_to_go) has_to_follow = true;
+        if (is_to_go && !gone[i]) left.push_back(v.node.str());
     }
     if (has_to_follow) {
         complain(is_joint ? "warning: a node has still to follow: run commit again when it is "
@@ -177,8 +178,9 @@ int show(const commit_report& report, const commit_request& request,
                             "it is back");
     }
     if (!left.empty()) {
-        complain("warning: " + listed(left) + " was not reached: run commit again when it is back; "
-                 "or, if it is gone for good, with --without, and never start it with its data");
+        complain("warning: " + listed(left) + " was not changed: run commit again when that is "
+                 "mended; or, if it is gone for good, with --without, and never start it with its "
+                 "data");
     }
     return 1;
 }

@@ -201,7 +201,11 @@ int release(const release_request& request) {
     auto [ec] = by.wait_for<>([&](client& on, auto handler) {
         on.async_release(std::move(held), std::move(handler));
     });
-    if (ec == errc::not_held || ec == errc::lost) {
+    if (ec == errc::lost) {
+        complain(quoted(names) + ": not released, since this machine stood still: run it again");
+        return by.end(no_quorum);
+    }
+    if (ec == errc::not_held) {
         complain(quoted(names) + ": " + ec.message() + ": its ttl ended before the release");
         return by.end(not_held);
     }

@@ -35,7 +35,7 @@ namespace redlock {
 /// waiter is woken; the fence is raised; the revoked values are noted for `ttl_max`.
 /// **Errors.** `no_quorum`: fewer than a quorum of nodes did it, or `shown` names nobody and is
 /// not decided; the holders may still have their lease, and the call may be repeated. A node whose
-/// vote is `other_set` was left alone: holders with the list in force go on elsewhere.
+/// vote is `other_set` was left alone: this list is not the one in force.
 /// `invalid_argument`: the resource can't be one.
 template <detail::token_for<void(error_code, revocation)> T>
 auto client::async_revoke(const resource_state& shown, T&& token) {

@@ -59,8 +59,9 @@ struct commit_options {
     /// An operator's word that these nodes (by their places in `client_options::nodes`) are gone
     /// for good, or lost their records, that no other change of the list was begun, and that no
     /// other list is in use. A node that has lost its record while the list changes gets it again
-    /// then, although too few others answer. If the word is wrong, two programs can hold the same
-    /// lock. With a list that does not change nothing else is done.
+    /// then, although too few others answer; and a change waits for none of these to say which
+    /// programs are connected. If the word is wrong, two programs can hold the same lock. With a
+    /// list that does not change nothing else is done.
     std::bitset<max_nodes> gone{};
 };
 static_assert(std::is_trivially_destructible_v<commit_options>);
@@ -76,8 +77,8 @@ struct commit_report {
     std::vector<std::string> old_programs{};
     /// The old list stands: this attempt gave the change up, or an earlier one did.
     bool is_given_up = false;
-    /// All nodes are of the list that was wanted, and no program with another list was connected to
-    /// a node when it was closed.
+    /// All nodes are of the list that was wanted, but for those that it does not name and that are
+    /// gone, and no program with another list was connected to a node when it was closed.
     bool is_complete = false;
     std::string detail{};  ///< What else an operator should know: what can't be seen, or a risk.
 };

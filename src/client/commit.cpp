@@ -67,6 +67,7 @@ bool commit_operation::begin(time_point now) {
     const std::size_t size = client().shared.size();
     machine_.emplace(client().shared.lists(), client().tracker.known().lists().sets(),
                      client().shared.fresh_owner().to_string(), how_.gives_up);
+    connections_.resize(size);
     failures_.resize(size);
     records_.resize(size);
     records_until_ = now + longest_for_records;
@@ -98,7 +99,7 @@ void commit_operation::report_members(time_point now) {
         return lists.of(i) == core::membership::standing::fits;
     });
     add_votes(members);
-    result_.is_complete = (shared.lists().all() - gone_ - members).empty();
+    result_.is_complete = members == shared.lists().all();
     result_.nodes = client().tracker.list_standings(now);
     end_by(members);
 }
@@ -146,7 +147,7 @@ std::string commit_operation::reason_of(std::size_t node) const {
     const wire::failure& why = failures_[node];
     std::string out = ": " + why.error.message();
     if (!why.detail.empty()) out += ": " + why.detail;
-    if (!forbidden_.contains(node)) return out;
+    if (why.error != errc::missing_right) return out;
     return out + ": " + wire::remedy_for(why.detail, client().shared.options().key_prefix);
 }
 
@@ -172,19 +173,23 @@ bool commit_operation::judge_connected(time_point now) {
     if ((is_alone && silent.empty()) || (is_enough && !has_blind)) return true;
     // A server that has just ended refuses the next connection.
     const time_point until = is_alone ? std::max(wait_until_, see_until_) : wait_until_;
-    const bool may_help = forbidden_.empty() ||
-                          (how_.despite_old_programs && is_majority(old - forbidden_));
+    const node_mask forbidden = forbidden_ - gone_;
+    const bool may_help = forbidden.empty() ||
+                          (how_.despite_old_programs && is_majority(old - forbidden));
     if (may_help && now + between_looks <= until) return pause(phase::pauses, between_looks, now);
+    const bool is_despite_enough =
+        is_alone && !how_.despite_old_programs && is_majority(listed_);
     for (const std::size_t i : silent) {
         const bool has_listed = !connections_[i].others.empty();
+        const bool is_away = failures_[i].answer != vote::refused;
         tell(client().shared.name(i).str() +
              (has_listed ? " does not let their connections be ended"
                          : " does not say which programs are connected") +
-             reason_of(i));
-    }
-    if (is_alone && !how_.despite_old_programs && is_majority(listed_)) {
-        tell("bring it back; or, if it is gone for good, say --without; or, if no program that "
-             "looks at no record is connected to it, --despite-old-programs");
+             reason_of(i) +
+             (is_despite_enough && is_away
+                  ? ": bring it back; or, if it is gone for good, say --without; or, if no program "
+                    "that looks at no record is connected to it, --despite-old-programs"
+                  : ""));
     }
     end(errc::other_set);
     return false;
@@ -372,11 +377,11 @@ void commit_operation::read_step(std::size_t node, const resp::reply& reply, tim
 void commit_operation::failed(std::size_t node, std::uint32_t question, const wire::failure& why,
                               time_point) {
     if (question == ask_kill && phase_ == phase::looks) {
-        if (why.error != errc::missing_right) return;
+        // Others refuse that number.
+        if (why.answer == vote::refused && why.error != errc::missing_right) return;
         failures_[node] = why;
         listed_.erase(node);
         unseen_.insert(node);
-        forbidden_.insert(node);
         return;
     }
     if (question != ask_kill) failures_[node] = why;
@@ -419,7 +424,10 @@ void commit_operation::report(time_point now) {
         tell("not all nodes of the old list were changed: a program that still has the old list, "
              "and meets these alone and one that lost its data since, could be granted a lock");
     }
-    const bool is_everywhere = (shared.lists().all() - gone_ - machine_->changed()).empty();
+    // One that is gone for good has to follow where the list that stands names it.
+    const node_mask stays = result_.is_given_up ? shared.lists().old() : shared.lists().after();
+    const bool is_everywhere =
+        (shared.lists().all() - (gone_ - stays) - machine_->changed()).empty();
     result_.is_complete = !machine_->outcome() && is_everywhere && !is_disturbed_;
     if (is_disturbed_ && decided == sets.after) {
         tell("programs with another list were connected when the nodes were closed, or could not "

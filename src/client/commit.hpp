@@ -78,7 +78,7 @@ private:
     node_mask gone_;       // for good, says the operator
     node_mask listed_;     // where they were, and could be ended if need be
     node_mask unseen_;     // where they could not be listed
-    node_mask forbidden_;  // of those, for want of a right
+    node_mask forbidden_;  // of those, for want of the right to list them
     node_mask may_go_on_;  // where, behind the close, a program may have been left
     bool has_said_why_ = false;  // it waits for votes
     bool is_disturbed_ = false;  // behind a close there was a program, or it could not be seen

@@ -277,15 +277,17 @@ std::string node_reports::tell_of_sets(std::size_t node) const {
         const std::string number(set.substr(0, set.find(':')));
         return number + (number == "1" ? " node" : " nodes");
     };
+    const bool is_joint = known_->lists().is_joint();
+    const char* const for_joint =
+        ": what is not joining in a joint list has to be the list in use, named alike";
     const std::string& names = record.list.names;
     const auto differ = wire::compare_set_names(names, wire::set_names(shared_->options()));
     if (!differ.theirs.empty()) {
         return "it belongs to " + differ.theirs + " of " + size_of(theirs) +
                ", and this client names " + differ.ours + " of " + size_of(ours) +
-               (known_->lists().is_joint()
-                    ? ": what is not joining in a joint list has to be the list in use, named alike"
-                    : ": name the nodes alike; or give all clients the same `cluster`, and move "
-                      "the nodes to it by `redlock init`");
+               (is_joint ? for_joint
+                         : ": name the nodes alike; or give all clients the same `cluster`, and "
+                           "move the nodes to it by `redlock init`");
     }
     const auto whole = [&](std::string_view set) {
         const auto colon = set.find(':');
@@ -293,8 +295,10 @@ std::string node_reports::tell_of_sets(std::size_t node) const {
                std::string(set.substr(std::min(colon, set.size() - 1) + 1)) + ")";
     };
     return "it belongs to a set of " + whole(theirs) + ", and this client names one of " +
-           whole(ours) + ": give all clients the same list, or the same `cluster`, and move the "
-           "nodes to it by `redlock init`";
+           whole(ours) +
+           (is_joint ? for_joint
+                     : ": give all clients the same list, or the same `cluster`, and move the "
+                       "nodes to it by `redlock init`");
 }
 
 void node_reports::report_objection(std::size_t node, time_point now) const {

@@ -247,7 +247,7 @@ void held_lease::lose(time_point now) {
     const loss why = machine_.reason();
     if (!state_->lose(why)) {
         // The holder was faster: its own message is on its way and does the rest.
-        return;
+        return cancel();
     }
     shared_->counts().lost.add();
     if (count_out()) shared_->counts().hold.add(now - machine_.granted_at());

@@ -248,8 +248,8 @@ bool revoke_operation::go_on(time_point now) {
         ask(ask_for_view, client().nodes.all(), now);
         return true;
     }
-    // A holder with the list in force has its quorum elsewhere, and goes on. A node that missed a
-    // change is of that list as soon as a program meets it.
+    // Where this list is not in force a holder may have its quorum elsewhere, and goes on. A node
+    // that missed a change is of the list in force as soon as a program meets it.
     for (const std::size_t i : client().nodes.all()) {
         const auto o = client().tracker.object(i, now, now);
         const bool is_behind =

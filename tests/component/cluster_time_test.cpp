@@ -460,6 +460,37 @@ TEST_CASE("of two clients with different lists of nodes the second is granted no
     }
 }
 
+TEST_CASE("a revocation reaches a node that missed a change, too") {
+    connected_world before(guarded());
+    before.run_for(2s);
+    auto joint = guarded(4);
+    joint.nodes[2].change = list_change::leaving;
+    joint.nodes[3].change = list_change::joining;
+    const auto w = newcomer(before, joint);
+    w->run_for(30s);
+    const auto late = record_on(*w, 1);
+    const auto over = w->commit({});
+    REQUIRE(w->run_until_over(*over));
+    REQUIRE_FALSE(over->outcome());
+    put_record(*w, 1, late);
+    auto after = guarded(4);
+    after.nodes.erase(after.nodes.begin() + 2);
+    const auto by = latecomer(*w, after);
+    auto last = record_on(*w, 3);
+    last[run_id] = by->nodes[2].run_id();
+    last[replid] = "-";
+    put_record(*by, 2, last);
+    for (auto& node : by->nodes) node.put("r", "stuck", time_point::max());
+    by->looking();
+    using core::membership;
+    REQUIRE(by->engine->parts().tracker.known().lists().of(1) == membership::standing::behind);
+    const auto seen = by->inspect("r");
+    REQUIRE(by->run_until_over(*seen));
+    const auto done = by->revoke(seen->state);
+    REQUIRE(by->run_until_over(*done));
+    for (const auto& node : by->nodes) CHECK_FALSE(node.keys(by->now).contains("r"));
+}
+
 TEST_CASE("a client beside a node of another set keeps its connections") {
     connected_world a(guarded());
     const auto b = newcomer(a, guarded(5));

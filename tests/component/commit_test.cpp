@@ -188,6 +188,26 @@ TEST_CASE("a commit closes nothing where it may not end the connections of old p
     CHECK(w.moved() == 3);
 }
 
+TEST_CASE("a give-up that meets a close for the new list ends that change") {
+    changing w;
+    w.list({nobody, failure, nobody});
+    CHECK(w.commit().outcome() == errc::no_quorum);
+    CHECK(record_on(*w.at, 0)["accepted"] != "-");
+    w.list({std::nullopt, std::nullopt, std::nullopt});
+    CHECK(w.commit({.gives_up = true}).outcome() == errc::other_set);
+    CHECK_FALSE(w.over->change.is_given_up);
+    CHECK(w.moved() == 3);
+}
+
+TEST_CASE("a commit waits for a program whose connection it may not end") {
+    changing w;
+    const std::string there = changing::listed(true);
+    w.kill_says = forbidden;
+    w.list({there, nobody, nobody});
+    CHECK_FALSE(w.commit({.wait = 5s, .despite_old_programs = true}).outcome());
+    CHECK(w.moved() == 3);
+}
+
 TEST_CASE("a program whose node ended is in the way of no commit") {
     changing w;
     w.list({changing::listed(true), std::nullopt, std::nullopt});

@@ -464,7 +464,8 @@ void worker::part_with(bool detaches) {
     lease_checker& judge = in_->around().judge;
     const bool is_lost = held_->state() == detail::lease_state::status::lost;
     if (is_lost) ++in_->around().counts.lost;
-    const bool runs_out = detaches || (is_lost && judge.is_handed_over(value_));
+    const bool is_left = is_lost && held_->lost_for() != loss::taken;
+    const bool runs_out = detaches || (is_left && judge.is_handed_over(value_));
     if (runs_out || how_.min_hold > 0ms)
         in_->will_run_out(held_->owner);
     else
