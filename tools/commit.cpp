@@ -161,7 +161,7 @@ int show(const commit_report& report, const commit_request& request,
     }
     if (report.is_complete) return success;
     bool has_to_follow = false;
-    std::vector<std::string> left;
+    std::string left;
     for (std::size_t i = 0; i < report.votes.size(); ++i) {
         const node_vote& v = report.votes[i];
         // One of another set does not follow: the detail says what to do, or `redlock doctor` does.
@@ -169,7 +169,7 @@ int show(const commit_report& report, const commit_request& request,
         const bool is_to_go =
             v.change == (request.gives_up ? list_change::joining : list_change::leaving);
         if (!is_to_go) has_to_follow = true;
-        if (is_to_go && !gone[i]) left.push_back(v.node.str());
+        if (is_to_go && !gone[i]) left += " --without " + shown(v.node);
     }
     if (has_to_follow) {
         complain(is_joint ? "warning: a node has still to follow: run commit again when it is "
@@ -178,9 +178,9 @@ int show(const commit_report& report, const commit_request& request,
                             "it is back");
     }
     if (!left.empty()) {
-        complain("warning: " + listed(left) + " was not changed: run commit again when that is "
-                 "mended; or, if it is gone for good, with --without, and never start it with its "
-                 "data");
+        complain("warning: a node that is not to stay was not changed: mend it, and run commit "
+                 "again; or, if it is gone for good, run commit with" + left +
+                 ", and never start that server with its data");
     }
     return 1;
 }

@@ -92,12 +92,14 @@ TEST_CASE("a commit that meets nobody is complete") {
     CHECK(w.moved() == 3);
 }
 
-TEST_CASE("a program that a commit meets behind the close is ended, and said to be") {
+TEST_CASE("a program that a commit meets behind the close is ended, and named") {
     changing w;
     w.list({nobody, changing::listed(true), std::nullopt});
     CHECK_FALSE(w.commit().outcome());
     CHECK_FALSE(w.over->change.is_complete);
     CHECK(w.says("get no lock any more"));
+    REQUIRE_FALSE(w.over->change.old_programs.empty());
+    CHECK(w.over->change.old_programs[0].find("cron at 10.0.0.9:4711") == 0);
     CHECK(w.at->nodes[0].count("CLIENT") >= 4);
     CHECK(w.moved() == 3);
 }
@@ -165,6 +167,7 @@ TEST_CASE("a commit goes on with no node that does not end the connections of ot
     w.list({there, there, there});
     CHECK(w.commit({.despite_old_programs = true}).outcome() == errc::no_quorum);
     CHECK(w.says("does not end the connections"));
+    CHECK_FALSE(w.says("get no lock any more"));
     CHECK(w.moved() == 0);
     // The remedy that it names helps.
     CHECK_FALSE(w.commit().outcome());

@@ -496,7 +496,7 @@ TEST_CASE("a node that leaves and is gone is no end of a change", "[list_change]
     const auto first = at.tool({"commit", "--yes"}, joint);
     INFO(first.err << first.out);
     CHECK(first.status == 1);
-    CHECK(has_text(first.err, "with --without"));
+    CHECK(has_text(first.err, "run commit with --without n2"));
     CHECK_FALSE(has_text(first.err, "has still to follow"));
     // The remedy that it names helps.
     CHECK(at.tool({"commit", "--yes", "--without", "n2"}, joint).status == 0);
