@@ -24,6 +24,9 @@
  * With INSTANT a program's round is one event at all its nodes; without it votes are collected one by
  * one. BALLOTS is the highest ballot that an operator begins.
  *
+ * An answer of a node to a promise may be lost. An operator may also act as if it were: so it proposes its own list
+ * where a majority that is closed for no other one promised.
+ *
  * Left out: fences and queues (exclusive.pml), clocks and offsets, differing quarantines and ttl_max,
  * births but those by the new list, records of foreign sets, programs that read no record, other
  * libraries, more than two changes, more than four nodes. A node of another set costs a program nothing here but
@@ -70,6 +73,7 @@
  * TRAP closes_not_read_again: -DINSTANT -DBALLOTS=1 -DLOSSES=1
  * TRAP close_for_any_joint_list: -DINSTANT -DOPERATORS=2 -DBALLOTS=2
  * TRAP large close_without_its_promise: -DINSTANT -DOPERATORS=2 -DBALLOTS=2 -DSECOND_OLD=0 -DSECOND_NEW=0 -DLOSSES=1
+ * TRAP large close_without_an_answer: -DINSTANT -DOPERATORS=2 -DBALLOTS=2 -DLOSSES=1
  * TRAP large promises_left_out: -DINSTANT -DOPERATORS=2 -DBALLOTS=2
  * TRAP overlooked_program_turns_others_back: -DINSTANT -DOPERATORS=2 -DCHANGES=2 -DSECOND_OLD=1 -DSECOND_NEW=0 -DBALLOTS=2
  * TRAP paused_commit_writes_over_a_later_change: -DINSTANT -DOPERATORS=2 -DCHANGES=2 -DSECOND_OLD=1 -DSECOND_NEW=0 -DBALLOTS=2
@@ -610,8 +614,13 @@ inline close(o, n) {
 #ifdef TRAP_close_without_its_promise
 #define MAY_ACCEPT(o, n) (promised[n] <= op_ballot[o])
 #else
-/* The node still has the promise: one that lost its record may have promised a higher ballot. */
+/* The node still has the promise: one that lost its record may have promised a higher ballot. And its
+ * answer arrived: what a node is closed for would count for nothing where that is lost. */
+#ifdef TRAP_close_without_an_answer
 #define MAY_ACCEPT(o, n) (promised[n] == op_ballot[o])
+#else
+#define MAY_ACCEPT(o, n) (promised[n] == op_ballot[o] && (op_promises[o] & BIT(n)))
+#endif
 #endif
 #endif
 #ifdef TRAP_paused_commit_writes_over_a_later_change
@@ -625,9 +634,14 @@ inline close(o, n) {
 #else
 #define HAS_RECORD(n) (!IN(n, op_value[o]) || (state[n] == MEMBER && set[n] == op_value[o]))
 #endif
+/* It is requested once under a ballot, whatever the node loses since. */
+#define MAY_PROMISE(o, n) \
+    (ITS_SET(o, n) && MAY_CLOSE(n) && promised[n] < op_ballot[o] && !(op_promises[o] & BIT(n)))
 #define AT_NODE(n) \
     LIST_CONNECTIONS(n) \
-    :: d_step { op_phase[o] == 1 && ITS_SET(o, n) && MAY_CLOSE(n) && promised[n] < op_ballot[o] -> promise(o, n); skip } \
+    :: d_step { op_phase[o] == 1 && MAY_PROMISE(o, n) -> promise(o, n); skip } \
+    :: d_step { op_phase[o] == 1 && MAY_PROMISE(o, n) -> \
+        promised[n] = op_ballot[o]; printf("operator %d: node %d promises ballot %d, and the answer is lost\n", o, n, op_ballot[o]) } \
     :: d_step { op_phase[o] == 2 && ITS_SET(o, n) && MAY_CLOSE(n) && MAY_ACCEPT(o, n) && !(op_closed[o] & BIT(n)) -> close(o, n) } \
     :: d_step { op_phase[o] == 4 && ITS_SET(o, n) && state[n] == CLOSED && accepted[n] == op_ballot[o] && \
         !(op_closed[o] & BIT(n)) -> op_closed[o] = op_closed[o] | BIT(n); \
@@ -671,12 +685,12 @@ end: do
     AT_NODE(1)
     AT_NODE(2)
     AT_NODE(3)
-    :: d_step { op_phase[o] == 1 && PROMISED_ENOUGH(o) -> op_phase[o] = 2; op_promises[o] = 0; op_seen[o] = 0 }
+    :: d_step { op_phase[o] == 1 && PROMISED_ENOUGH(o) -> op_phase[o] = 2; op_seen[o] = 0 }
 #ifdef TRAP_closes_not_read_again
-    :: d_step { op_phase[o] == 2 && DECIDED(o) -> op_phase[o] = 3; op_closed[o] = 0 }
+    :: d_step { op_phase[o] == 2 && DECIDED(o) -> op_phase[o] = 3; op_closed[o] = 0; op_promises[o] = 0 }
 #else
-    :: d_step { op_phase[o] == 2 && DECIDED(o) -> op_phase[o] = 4; op_closed[o] = 0 }
-    :: d_step { op_phase[o] == 4 && DECIDED(o) -> op_phase[o] = 3; op_closed[o] = 0 }
+    :: d_step { op_phase[o] == 2 && DECIDED(o) -> op_phase[o] = 4; op_closed[o] = 0; op_promises[o] = 0 }
+    :: d_step { op_phase[o] == 4 && DECIDED(o) -> op_phase[o] = 3; op_closed[o] = 0; op_promises[o] = 0 }
 #endif
     :: d_step { op_phase[o] == 3 && !committed && op_value[o] == 1 && HAS_RECORD(0) && HAS_RECORD(1) && HAS_RECORD(2) &&
         HAS_RECORD(3) -> committed = true; printf("operator %d: the new list stands\n", o) }

@@ -508,7 +508,7 @@ void parser::add_changes() {
     duration(commit, "--wait", committing_.wait,
              "Wait so long until programs with another list are gone");
     commit.add_flag("--give-up", committing_.gives_up,
-                    "Give the change up: the old list stands. Needed once a node is closed");
+                    "Give the change up: the old list stands. Refused where the new one may stand");
     commit.add_option("--without", committing_.without,
                       "This node is gone for good, no other change was begun, no other list is in "
                       "use: give their records back to nodes that wait for it; may be given "

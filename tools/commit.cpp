@@ -114,46 +114,64 @@ std::string report_to_text(const commit_report& report) {
     return out;
 }
 
+// To be repeated with what it was given: without that it would do something else.
+std::string call_of(const commit_request& request) {
+    std::string out = request.gives_up ? "commit --give-up" : "commit";
+    for (const std::string& name : request.without) out += " --without " + shown(name);
+    return out;
+}
+
 // What the operator is to know where the requested list does not stand.
-int explain_refusal(const commit_report& report, bool is_despite) {
+int explain_refusal(const commit_report& report, const commit_request& request) {
+    const bool has_begun = !report.votes.empty();
     const std::string more = report.detail.empty() ? "" : ": " + shown(report.detail);
     if (report.error == errc::invalid_argument) {
         complain("the list has no nodes that are joining or leaving, or restart_guard or fencing "
                  "is off: there is nothing to commit");
         return own_failure;
     }
+    if (report.error == errc::other_set && has_begun) {
+        const std::string what =
+            report.is_given_up
+                ? "the change was given up by another commit, which this one ended: to begin the "
+                  "change once more, run " + call_of(request) + " again"
+            : request.gives_up ? "the change was not given up"
+                               : "the nodes are of another list: see redlock doctor";
+        complain(what + more);
+        return contended;
+    }
     if (report.error == errc::other_set && !report.old_programs.empty()) {
         complain("programs with another list are connected: " + listed(report.old_programs) +
-                 ": give them the joint list, and run commit again; or say --wait 5m" +
-                 (is_despite ? ""
-                             : ", or --despite-old-programs: then those that look at the nodes' "
-                               "records get no lock any more") +
+                 ": give them the joint list, and run " + call_of(request) +
+                 " again; or say --wait 5m" +
+                 (request.despite_old_programs
+                      ? ""
+                      : ", or --despite-old-programs: then those that look at the nodes' "
+                        "records get no lock any more") +
                  more);
         return contended;
     }
     if (report.error == errc::other_set) {
-        const bool has_begun = !report.votes.empty();
-        complain(has_begun ? "the nodes are of another list" + more + ": see redlock doctor"
-                           : "programs with another list may be connected" + more +
-                                 ": no node was closed");
+        complain("programs with another list may be connected" + more + ": no node was closed");
         return contended;
     }
     if (report.error == errc::in_quarantine) {
-        complain("an earlier change is too recent: run commit again when it has settled");
+        complain("an earlier change is too recent: run " + call_of(request) +
+                 " again when it has settled");
         return no_quorum;
     }
-    const bool has_begun = std::any_of(
+    const bool has_closed = std::any_of(
         report.nodes.begin(), report.nodes.end(),
         [](const list_standing& of) { return of.state == list_state::closed; });
-    complain(report.error.message() + more + (has_begun ? ": what is closed stays closed" : "") +
-             "; see redlock doctor, and run commit again");
+    complain(report.error.message() + more + (has_closed ? ": what is closed stays closed" : "") +
+             "; see redlock doctor, and run " + call_of(request) + " again");
     return no_quorum;
 }
 
 int show(const commit_report& report, const commit_request& request,
          const std::bitset<max_nodes>& gone, bool is_joint) {
     if (!print(request.json ? report_to_json(report) : report_to_text(report))) return own_failure;
-    if (report.error) return explain_refusal(report, request.despite_old_programs);
+    if (report.error) return explain_refusal(report, request);
     if (!report.detail.empty()) complain("warning: " + shown(report.detail));
     if (!report.old_programs.empty()) {
         complain("warning: programs with another list were connected; those that look at the "
@@ -172,15 +190,17 @@ int show(const commit_report& report, const commit_request& request,
         if (is_to_go && !gone[i]) left += " --without " + shown(v.node);
     }
     if (has_to_follow) {
-        complain(is_joint ? "warning: a node has still to follow: run commit again when it is "
-                            "back; until then start no program with the new list alone"
-                          : "warning: a node has still to get its record: run commit again when "
-                            "it is back");
+        complain((is_joint ? "warning: a node has still to follow: run "
+                           : "warning: a node has still to get its record: run ") +
+                 call_of(request) + " again when it is back" +
+                 (is_joint && !request.gives_up
+                      ? "; until then start no program with the new list alone"
+                      : ""));
     }
     if (!left.empty()) {
-        complain("warning: a node that is not to stay was not changed: mend it, and run commit "
-                 "again; or, if it is gone for good, run commit with" + left +
-                 ", and never start that server with its data");
+        complain("warning: a node that is not to stay was not changed: mend it, and run " +
+                 call_of(request) + " again; or, if it is gone for good, run " + call_of(request) +
+                 left + ", and never start that server with its data");
     }
     return 1;
 }

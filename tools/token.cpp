@@ -202,7 +202,8 @@ int release(const release_request& request) {
         on.async_release(std::move(held), std::move(handler));
     });
     if (ec == errc::lost) {
-        complain(quoted(names) + ": not released, since this machine stood still: run it again");
+        complain(quoted(names) + ": not released from here: this machine stood still, or another "
+                                 "program released it meanwhile: run it again");
         return by.end(no_quorum);
     }
     if (ec == errc::not_held) {

@@ -102,9 +102,8 @@ auto client::async_init(T&& token) {
 /// list are closed for all other programs first; when a majority of them is, each node is given
 /// the new list. Leases by the joint list go on.
 ///
-/// With `gives_up` the old list stands in the end; that is needed where a node is closed
-/// already. Two operators at once agree: the change that a majority was closed for is the one
-/// that stands.
+/// With `gives_up` the old list stands in the end, unless the new one may already (`other_set`).
+/// Two operators at once agree: the change that a majority was closed for stands.
 ///
 /// With `without` it first gives their records back to nodes that have lost them, and wait for a
 /// node that is gone.

@@ -150,7 +150,7 @@ REDLOCK_C_EXPORT int redlock_downgrade(redlock_lease* lease);
  * too few nodes answered. REDLOCK_CLIENT_CLOSED: the client was closed, and has released it. */
 REDLOCK_C_EXPORT int redlock_release(redlock_lease* lease);
 
-/* Frees the lease and lets the client release it in the background: it waits for nothing. */
+/* Frees the lease; the client releases it in the background. A lost one with a token runs out. */
 REDLOCK_C_EXPORT void redlock_lease_free(redlock_lease* lease);
 
 /* Frees the lease without a release: its keys stay until their ttl ends, for an adoption. */

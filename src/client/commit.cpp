@@ -67,7 +67,6 @@ bool commit_operation::begin(time_point now) {
     const std::size_t size = client().shared.size();
     machine_.emplace(client().shared.lists(), client().tracker.known().lists().sets(),
                      client().shared.fresh_owner().to_string(), how_.gives_up);
-    connections_.resize(size);
     failures_.resize(size);
     records_.resize(size);
     records_until_ = now + longest_for_records;
@@ -207,12 +206,15 @@ bool commit_operation::judge_votes(time_point now) {
         if (!client().nodes[i].is_ready()) continue;
         const auto against = client().tracker.object(i, now, now);
         failures_[i] = against ? against->why : wire::failure();
-        // Of these the steps say more, and close nothing.
-        const bool is_for_steps =
-            against && (against->is_settling || against->why.error == errc::other_set);
+        // Of these the steps say more, and close nothing. But beside a node of another set none
+        // that is as it should be votes, and no new one gets its record.
+        const auto own = lists.of(i);
+        const bool is_empty = own == core::membership::standing::empty;
+        const bool is_own = is_empty || own == core::membership::standing::fits;
+        const bool is_for_steps = against && (against->is_settling ||
+                                              (!is_own && against->why.error == errc::other_set));
         voting.set(i, !against || is_for_steps);
         if (voting.contains(i) || against->why.error != errc::in_quarantine) continue;
-        const bool is_empty = lists.of(i) == core::membership::standing::empty;
         coming.set(i, !is_empty || now < records_until_);
         longest = std::max(longest, against->left);
     }
@@ -240,8 +242,9 @@ bool commit_operation::judge_votes(time_point now) {
 }
 
 void commit_operation::tell_of_wait(node_mask nodes, std::chrono::milliseconds longest) const {
-    std::string detail = "the new list has no quorum that votes yet: the commit waits for";
-    for (const std::size_t i : nodes) detail += " " + client().shared.name(i).str();
+    std::string detail =
+        "the new list has no quorum that votes yet: the commit waits for " +
+        text::listed(client().shared.names(nodes));
     if (longest.count() > 0) detail += ", for " + text::brief(longest);
     client().shared.emit({.kind = event_kind::node_reported, .error = errc::in_quarantine,
                           .duration = longest, .detail = detail});
@@ -413,6 +416,15 @@ void commit_operation::report(time_point now) {
         decided != sets.after) {
         tell("another change of this list was decided: to the set " + decided);
     }
+    if (how_.gives_up && decided == sets.after) {
+        tell("the new list stands: to go back, change the list once more");
+    }
+    if (decided.empty() && how_.gives_up && !machine_->in_the_way().empty()) {
+        tell("a new list may have been decided, by " +
+             text::listed(shared.names(machine_->in_the_way())) +
+             ", which are closed for it or did not answer: bring back what is away, and run it "
+             "again; or end the change by redlock commit without --give-up");
+    }
     const bool has_failed = !decided.empty() && machine_->outcome();
     for (const std::size_t i : has_failed ? node_mask() : machine_->foreign()) {
         tell(shared.name(i).str() + " is to be of the new list, and " +
@@ -424,16 +436,20 @@ void commit_operation::report(time_point now) {
         tell("not all nodes of the old list were changed: a program that still has the old list, "
              "and meets these alone and one that lost its data since, could be granted a lock");
     }
-    // One that is gone for good has to follow where the list that stands names it.
+    result_.nodes = client().tracker.list_standings(now);
+    // One that is gone for good has to follow where the list that stands names it. One that was to
+    // join, and is of another set, has no part in a change that was given up.
     const node_mask stays = result_.is_given_up ? shared.lists().old() : shared.lists().after();
-    const bool is_everywhere =
-        (shared.lists().all() - (gone_ - stays) - machine_->changed()).empty();
+    const node_mask others = node_mask::where(shared.size(), [this](std::size_t i) {
+        return result_.is_given_up && result_.nodes[i].state == list_state::other;
+    });
+    const node_mask has_no_part = (gone_ | others) - stays;
+    const bool is_everywhere = (shared.lists().all() - has_no_part - machine_->changed()).empty();
     result_.is_complete = !machine_->outcome() && is_everywhere && !is_disturbed_;
     if (is_disturbed_ && decided == sets.after) {
         tell("programs with another list were connected when the nodes were closed, or could not "
              "be seen: those that look at the nodes' records get no lock any more");
     }
-    result_.nodes = client().tracker.list_standings(now);
 }
 
 commit_report commit_operation::take_result() {

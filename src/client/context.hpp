@@ -278,6 +278,11 @@ public:
         assert(node < names_.size());
         return names_[node];
     }
+    std::vector<std::string> names(node_mask of) const {
+        std::vector<std::string> out;
+        for (const std::size_t i : of) out.push_back(name(i).str());
+        return out;
+    }
     /// Whether the locks that this client takes have fences: all of them, or none.
     bool is_fenced() const noexcept { return options_->fencing; }
     /// The kind of lock that an acquire with these options takes; `several`: resources at once.

@@ -195,13 +195,8 @@ bool node_reports::lacks_quorum(std::size_t node, time_point now) const {
 
 // Of a node that lost its record while the list changes.
 std::string node_reports::tell_of_missing(std::size_t node) const {
-    const auto named = [this](node_mask nodes) {
-        std::vector<std::string> out;
-        for (const std::size_t i : nodes) out.push_back(shared_->name(i).str());
-        return out;
-    };
-    const auto others = named(known_->lists().waits_for(node));
-    const auto fewest = named(known_->lists().to_give_up(node));
+    const auto others = shared_->names(known_->lists().waits_for(node));
+    const auto fewest = shared_->names(known_->lists().to_give_up(node));
     const bool is_one = others.size() == 1 && fewest == others;
     std::string out = "it lost its record, and while the list changes it gets one only when ";
     out += is_one ? others.front() + " answers with its own: bring it back"

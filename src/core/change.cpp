@@ -521,14 +521,24 @@ void list_commit::after_promises() {
         // Where no higher ballot was met the same would come of it.
         return is_above(highest_, ballot_) || is_too_young_ ? begin_again() : end(errc::no_quorum);
     }
-    proposed_ = wanted_;
+    std::string found;  // the set of the highest close
+    node_mask free = agreed_;
     for (const std::size_t i : agreed_) {
         const auto& f = facts_[i];
-        if (f->is != change::closed || !is_above(f->accepted, accepted_)) continue;
+        if (f->is != change::closed) continue;
+        if (f->closed_for != wanted_) free.erase(i);
+        if (!is_above(f->accepted, accepted_)) continue;
         accepted_ = f->accepted;
-        proposed_ = f->closed_for;
+        found = f->closed_for;
     }
-    begin(step::close, lists_.old());
+    // Any majority of answers will do, so those that are closed for other sets may be left out. A
+    // node whose answer was left out, or lost, is not closed: another may have lost its promise.
+    const bool is_free = is_majority_of_old(free);
+    in_the_way_ = is_free || found == wanted_ ? node_mask() : lists_.old() - free;
+    // A change that is to be given up is not ended in place of that.
+    if (!in_the_way_.empty() && wanted_ == sets_.old) return end(errc::other_set);
+    proposed_ = is_free ? wanted_ : found;
+    begin(step::close, is_free ? free : agreed_);
 }
 
 void list_commit::after_closes() {

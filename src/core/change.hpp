@@ -278,6 +278,9 @@ public:
     /// they would have to join nothing was closed, but where the change was decided before.
     node_mask foreign() const noexcept { return foreign_; }
     const std::string& foreign_set(std::size_t node) const { return facts_[node]->set; }
+    /// The nodes of the old list that are closed for another set than the wanted one, or did not
+    /// promise: where that other set may have been decided, else none.
+    node_mask in_the_way() const noexcept { return in_the_way_; }
 
 private:
     void begin(step what, node_mask to);
@@ -312,6 +315,7 @@ private:
     std::string ballot_;
     std::string highest_;       // ballot that any node promised
     std::string accepted_;      // the highest under which a node was closed
+    node_mask in_the_way_;
     unsigned ballots_ = 0;
     unsigned repetitions_ = 0;
     bool is_too_young_ = false;

@@ -72,6 +72,15 @@ struct changing {
         return over->change.detail.find(what) != std::string::npos;
     }
 
+    /// The node is of a set that no program here has, as after another team's redlock init.
+    void becomes_other(std::size_t node) {
+        auto words = record_on(*at, 0);
+        words[word::set] = "5:other";
+        put_record(*at, node, words);
+        at = newcomer(*at, joint_list());
+        at->run_for(1s);
+    }
+
     std::unique_ptr<world> at;
     std::string set;
     std::string kill_says;
@@ -191,7 +200,7 @@ TEST_CASE("a commit closes nothing where it may not end the connections of old p
     CHECK(w.moved() == 3);
 }
 
-TEST_CASE("a give-up that meets a close for the new list ends that change") {
+TEST_CASE("a change whose new list may stand is not given up") {
     changing w;
     w.list({nobody, failure, nobody});
     CHECK(w.commit().outcome() == errc::no_quorum);
@@ -199,7 +208,45 @@ TEST_CASE("a give-up that meets a close for the new list ends that change") {
     w.list({std::nullopt, std::nullopt, std::nullopt});
     CHECK(w.commit({.gives_up = true}).outcome() == errc::other_set);
     CHECK_FALSE(w.over->change.is_given_up);
+    CHECK(w.says("n0, n1, n2, which are closed for it or did not answer"));
+    CHECK(w.moved() == 0);
+    // The remedy that it names helps.
+    CHECK_FALSE(w.commit().outcome());
     CHECK(w.moved() == 3);
+    CHECK(w.commit({.gives_up = true}).outcome() == errc::other_set);
+    CHECK(w.says("the new list stands"));
+}
+
+TEST_CASE("a change is given up where one node is closed for it") {
+    changing w;
+    const auto before = {record_on(*w.at, 1), record_on(*w.at, 2)};
+    w.list({nobody, failure, nobody});
+    CHECK(w.commit().outcome() == errc::no_quorum);
+    // As by a commit that died when the first one was closed.
+    std::size_t node = 0;
+    for (const auto& words : before) put_record(*w.at, ++node, words);
+    CHECK_FALSE(w.commit({.gives_up = true}).outcome());
+    CHECK(w.over->change.is_given_up);
+    CHECK(w.over->change.is_complete);
+    CHECK(w.moved() == 0);
+}
+
+TEST_CASE("a change is given up whatever the node is of that was to join") {
+    changing w;
+    w.becomes_other(3);
+    CHECK(w.commit().outcome() == errc::other_set);
+    CHECK_FALSE(w.commit({.gives_up = true}).outcome());
+    CHECK(w.over->change.is_given_up);
+    CHECK(w.over->change.is_complete);
+}
+
+TEST_CASE("a commit closes nothing beside a node of the old list that is of another set") {
+    changing w;
+    w.becomes_other(0);
+    CHECK(w.commit().outcome() == errc::no_quorum);
+    CHECK(w.says("nothing was changed"));
+    CHECK(w.over->change.votes[1].detail.find("another node of the list belongs to another set") == 0);
+    for (const std::size_t i : {1, 2}) CHECK(record_on(*w.at, i)["accepted"] == "-");
 }
 
 TEST_CASE("a commit waits for a program whose connection it may not end") {

@@ -270,6 +270,7 @@ TEST_CASE("the command ends a change, names the programs in the way, and may be 
     CHECK(at.tool({"commit", "--yes"}, joint).status == 0);
     const auto back = at.tool({"commit", "--yes", "--give-up"}, joint);
     CHECK(back.status == 120);
+    CHECK(has_text(back.err, "not given up: the new list stands: to go back, change the list once more"));
     CHECK(at.tool({"run", "r", "--", "true"}, old).status == 121);
     CHECK(at.tool({"run", "--wait", "10s", "r", "--", "true"}, after).status == 0);
     CHECK(at.tool({"inspect", "--json", "r"}, joint).out.find(R"("quorum_after":2)") != std::string::npos);
@@ -307,8 +308,13 @@ TEST_CASE("a change is given up, and another one begun", "[list_change][tool]") 
     CHECK(at.tool({"run", "r", "--", "true"}, first).status == 0);
     const auto announced = at.tool({"doctor"}, old);
     CHECK(has_text(announced.out, "commit --give-up"));
-    // The remedy that it names helps.
-    const auto given = at.tool({"commit", "--yes", "--give-up", "--json"}, first);
+    // The remedy that it names helps, and that of a node which was to join and is gone.
+    at.nodes.kill(3);
+    const auto nearly = at.tool({"commit", "--yes", "--give-up"}, first);
+    CHECK(nearly.status == 1);
+    CHECK(has_text(nearly.err, "run commit --give-up --without n3,"));
+    const auto given =
+        at.tool({"commit", "--yes", "--give-up", "--without", "n3", "--json"}, first);
     INFO(given.err << given.out);
     CHECK(given.status == 0);
     CHECK(has_text(given.out, R"("committed":false,"given_up":true,)"));
@@ -496,7 +502,7 @@ TEST_CASE("a node that leaves and is gone is no end of a change", "[list_change]
     const auto first = at.tool({"commit", "--yes"}, joint);
     INFO(first.err << first.out);
     CHECK(first.status == 1);
-    CHECK(has_text(first.err, "run commit with --without n2"));
+    CHECK(has_text(first.err, "run commit --without n2,"));
     CHECK_FALSE(has_text(first.err, "has still to follow"));
     // The remedy that it names helps.
     CHECK(at.tool({"commit", "--yes", "--without", "n2"}, joint).status == 0);

@@ -80,7 +80,7 @@ public:
         ::setpgid(0, 0);
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         for (const char* name : {"REDLOCK_CONFIG", "REDLOCK_NODES"}) ::unsetenv(name);
-        for (const int s : {SIGINT, SIGQUIT}) ::signal(s, SIG_DFL);  // a shell's "&" ignores them
+        for (const int s : {SIGHUP, SIGINT, SIGQUIT}) ::signal(s, SIG_DFL);  // nohup and "&" ignore them
         for (const int s : ignored_signals) ::signal(s, SIG_IGN);
         redirect("/dev/null", STDIN_FILENO, O_RDONLY);
         redirect(out.c_str(), STDOUT_FILENO, O_WRONLY | O_CREAT | O_TRUNC);

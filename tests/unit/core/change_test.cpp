@@ -729,6 +729,85 @@ TEST_CASE("without a majority of the old list nothing is written") {
     }
 }
 
+// What it is closed for would count for nothing: and another may have lost its record, and with that its
+// promise, since.
+TEST_CASE("a node whose promise did not arrive is not closed") {
+    cluster all;
+    list_commit one = all.begun("x");
+    while (one.now() != step::promise) all.take_step(one);
+    for (const std::size_t i : {a, b}) all.ask(one, i);
+    all.act(one, c);
+    one.advance();
+    REQUIRE(one.now() == step::close);
+    CHECK(one.requested() == nodes({a, b}));
+    all.run(one);
+    CHECK(one.decided() == "T");
+}
+
+TEST_CASE("a change is given up where no majority can be closed for the new list") {
+    cluster all;
+    list_commit one = all.begun("x");
+    while (one.now() != step::close) all.take_step(one);
+    all.ask(one, a);
+    if (GENERATE(false, true)) {  // a give-up died, too
+        list_commit died = all.begun("y", true);
+        while (died.now() != step::close) all.take_step(died);
+        all.ask(died, b);
+        REQUIRE(all.records[b]->closed_for == "S");
+    }
+    list_commit back = all.begun("z", true);
+    while (back.now() != step::close) all.take_step(back);
+    CHECK(back.requested() == nodes({b, c}));
+    all.run(back);
+    CHECK_FALSE(back.outcome());
+    CHECK(back.in_the_way().empty());
+    CHECK(all.members("S") == 3);
+    CHECK(all.members("T") == 0);
+    // The first operator goes on: it begins again, and then that is a new change.
+    for (const std::size_t i : {b, c}) all.ask(one, i);
+    one.advance();
+    CHECK(one.decided() != "T");
+}
+
+TEST_CASE("a change that may have been decided is not given up, and nothing more is closed") {
+    cluster all;
+    list_commit one = all.begun("x");
+    while (one.now() != step::close) all.take_step(one);
+    all.ask(one, a);
+    const bool is_closed = GENERATE(false, true);  // or it is away
+    is_closed ? all.ask(one, c) : void(all.away = nodes({c}));
+    list_commit back = all.begun("z", true);
+    all.run(back);
+    CHECK(back.outcome() == errc::other_set);
+    CHECK(back.decided().empty());
+    CHECK(back.in_the_way() == nodes({a, c}));
+    CHECK(all.records[b]->is == change::none);
+    CHECK(all.members("T") == 0);
+    all.away = {};
+    list_commit ended = all.begun("w");
+    all.run(ended);
+    CHECK_FALSE(ended.outcome());
+    CHECK(all.members("T") == 4);
+}
+
+TEST_CASE("a give-up that died does not keep a change from being ended, but where it was decided") {
+    cluster all;
+    list_commit died = all.begun("x", true);
+    while (died.now() != step::close) all.take_step(died);
+    all.ask(died, a);
+    const bool is_decided = GENERATE(false, true);
+    if (is_decided) all.ask(died, b);
+    list_commit one = all.begun("y");
+    all.run(one);
+    CHECK(one.decided() == (is_decided ? "S" : "T"));
+    CHECK(one.outcome() == (is_decided ? errc::other_set : error_code()));
+    // The remedy that is named helps.
+    list_commit again = all.begun("z");
+    all.run(again);
+    CHECK_FALSE(again.outcome());
+    CHECK(all.members("T") == 4);
+}
+
 TEST_CASE("a closed node that lost its record no longer counts") {
     cluster all;
     list_commit one = all.begun("x");
