@@ -159,7 +159,7 @@ now.
 
 Exit status: 0 when every node is of the list that stands; 1 when that stands and a node has
 still to follow, or a program with another list was met; 120 if programs with another list
-are connected, or may be, or the nodes are of another list; 121 if no majority of nodes took
+are connected, or may be, or another list stands, or may; 121 if no majority of nodes took
 part, or has a vote in the new list; 125 on failure, or where the list does not change.)";
 
 constexpr const char* about_bench =

@@ -135,9 +135,14 @@ int explain_refusal(const commit_report& report, const commit_request& request) 
             report.is_given_up
                 ? "the change was given up by another commit, which this one ended: to begin the "
                   "change once more, run " + call_of(request) + " again"
-            : request.gives_up ? "the change was not given up"
-                               : "the nodes are of another list: see redlock doctor";
+            : request.gives_up && !more.empty()
+                ? "the change was not given up"
+                : "the nodes are of another list: see redlock doctor";
         complain(what + more);
+        if (!report.old_programs.empty()) {
+            complain("these programs with another list were connected: " +
+                     listed(report.old_programs));
+        }
         return contended;
     }
     if (report.error == errc::other_set && !report.old_programs.empty()) {

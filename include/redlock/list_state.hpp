@@ -54,8 +54,8 @@ struct commit_options {
     /// does not say which ones. Programs with the old list get no lock from then on. But one that
     /// looks at no record (`fencing` is off, or an earlier version) has to be stopped.
     bool despite_old_programs = false;
-    /// Gives the change up: the old list stands. Where the new one may (a majority of the old list
-    /// is closed for it, or silent) nothing is done.
+    /// Gives the change up: the old list stands. Where the nodes of it that answer, and are not
+    /// closed for a new one, are no majority nothing is done.
     bool gives_up = false;
     /// An operator's word that these nodes (by their places in `client_options::nodes`) are gone
     /// for good, or lost their records, that no other change of the list was begun, and that no

@@ -197,8 +197,15 @@ bool commit_operation::judge_connected(time_point now) {
 // Once the new list stands no program gets a lock without a quorum of it. Where that has begun it
 // has to go on.
 bool commit_operation::judge_votes(time_point now) {
+    using standing = core::membership::standing;
+    const node_mask old = client().shared.lists().old();
     const node_mask after = client().shared.lists().after();
     const core::membership& lists = client().tracker.known().lists();
+    const node_mask others = node_mask::where(client().shared.size(), [&](std::size_t i) {
+        return lists.of(i) == standing::misfit;
+    });
+    // The steps find no majority to close then, and say more.
+    if (!node_lists(old, old).is_quorum(old - others)) return true;
     node_mask voting;
     node_mask coming;
     std::chrono::milliseconds longest{0};
@@ -206,13 +213,13 @@ bool commit_operation::judge_votes(time_point now) {
         if (!client().nodes[i].is_ready()) continue;
         const auto against = client().tracker.object(i, now, now);
         failures_[i] = against ? against->why : wire::failure();
-        // Of these the steps say more, and close nothing. But beside a node of another set none
-        // that is as it should be votes, and no new one gets its record.
-        const auto own = lists.of(i);
-        const bool is_empty = own == core::membership::standing::empty;
-        const bool is_own = is_empty || own == core::membership::standing::fits;
-        const bool is_for_steps = against && (against->is_settling ||
-                                              (!is_own && against->why.error == errc::other_set));
+        // Beside a node of another set that stays none will vote, and beside one that goes no new
+        // node gets its record. Of what else is of another set the steps say more.
+        const bool is_empty = lists.of(i) == standing::empty;
+        const bool is_stopped = !(others & after).empty() || (!others.empty() && is_empty);
+        const bool is_for_steps =
+            against && (against->is_settling ||
+                        (!is_stopped && against->why.error == errc::other_set));
         voting.set(i, !against || is_for_steps);
         if (voting.contains(i) || against->why.error != errc::in_quarantine) continue;
         coming.set(i, !is_empty || now < records_until_);
@@ -420,14 +427,17 @@ void commit_operation::report(time_point now) {
         tell("the new list stands: to go back, change the list once more");
     }
     if (decided.empty() && how_.gives_up && !machine_->in_the_way().empty()) {
-        tell("a new list may have been decided, by " +
+        const bool is_ours = machine_->proposed() == sets.after;
+        tell("closed for a new list, or without an answer: " +
              text::listed(shared.names(machine_->in_the_way())) +
-             ", which are closed for it or did not answer: bring back what is away, and run it "
-             "again; or end the change by redlock commit without --give-up");
+             ", and the others are no majority of the old list: bring back what is away, and run "
+             "it again; or end the change by redlock commit without --give-up" +
+             (is_ours ? "" : ", with the joint list for the set " + machine_->proposed()));
     }
     const bool has_failed = !decided.empty() && machine_->outcome();
     for (const std::size_t i : has_failed ? node_mask() : machine_->foreign()) {
-        tell(shared.name(i).str() + " is to be of the new list, and " +
+        tell(shared.name(i).str() + " is to be of the " +
+             (result_.is_given_up ? "old" : "new") + " list, and " +
              client().tracker.reports().tell_of_foreign(machine_->foreign_set(i)));
     }
     add_votes(machine_->changed());

@@ -162,7 +162,7 @@ objection node_reports::object(std::size_t node, time_point now) const {
         o.why.error = errc::no_quorum;
         o.why.detail = "it lost its record, and another node is closed for a new list: only a "
                        "program with the joint list gives it one; run redlock commit with that "
-                       "list, or with --give-up";
+                       "list";
     } else if (lacks_quorum(node, now)) {
         o.lacks_quorum = true;
         o.why.error = errc::no_quorum;
@@ -535,7 +535,7 @@ void add_list(const list_standing& of, bool is_joint, std::vector<node_finding>&
             return add("it is joining: give every program the joint list, and run redlock commit");
         case list_state::closed:
             return add("it is closed, and takes only programs with the joint list for which it was "
-                       "closed: run redlock commit with that list again, or with --give-up");
+                       "closed: run redlock commit with that list again");
         case list_state::changed:
             return add(of.settles_in.count() > 0
                            ? "it is of the new list, and counts for programs with that alone in " +

@@ -462,9 +462,9 @@ void list_commit::after_reading() {
         history_.resize(std::min(history_.size(), most_remembered));
     }
     if (!is_read) {
-        const bool has_any =
-            std::ranges::any_of(facts_, [](const auto& f) { return f.has_value(); });
-        return end(has_any ? errc::other_set : errc::no_quorum);
+        const bool has_other = std::ranges::any_of(
+            facts_, [this](const auto& f) { return f && f->set != sets_.old; });
+        return end(has_other ? errc::other_set : errc::no_quorum);
     }
     if (is_decided) return decide(sets_.after);
     for (const std::size_t i : lists_.after() - lists_.old()) {
@@ -490,8 +490,8 @@ void list_commit::decide(const std::string& set) {
     const bool is_known = set == sets_.after || set == sets_.old;
     // One that was away before stops no change that was decided: it is named. A later record may be
     // of the list that is in use.
-    for (const std::size_t i : lists_.after()) {
-        foreign_.set(i, set == sets_.after && is_foreign(i) && facts_[i]->number <= number_);
+    for (const std::size_t i : set == sets_.old ? lists_.old() : lists_.after()) {
+        foreign_.set(i, is_known && is_foreign(i) && facts_[i]->number <= number_);
     }
     begin(step::become, is_known ? lists_.all() : lists_.old());
 }
@@ -535,9 +535,9 @@ void list_commit::after_promises() {
     // node whose answer was left out, or lost, is not closed: another may have lost its promise.
     const bool is_free = is_majority_of_old(free);
     in_the_way_ = is_free || found == wanted_ ? node_mask() : lists_.old() - free;
-    // A change that is to be given up is not ended in place of that.
-    if (!in_the_way_.empty() && wanted_ == sets_.old) return end(errc::other_set);
     proposed_ = is_free ? wanted_ : found;
+    // A change that is to be given up is not ended in place of that.
+    if (proposed_ != wanted_ && wanted_ == sets_.old) return end(errc::other_set);
     begin(step::close, is_free ? free : agreed_);
 }
 

@@ -279,7 +279,8 @@ public:
     node_mask foreign() const noexcept { return foreign_; }
     const std::string& foreign_set(std::size_t node) const { return facts_[node]->set; }
     /// The nodes of the old list that are closed for another set than the wanted one, or did not
-    /// promise: where that other set may have been decided, else none.
+    /// promise, where the others are no majority: then that other set, which may have been decided,
+    /// is proposed.
     node_mask in_the_way() const noexcept { return in_the_way_; }
 
 private:

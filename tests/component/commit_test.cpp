@@ -73,11 +73,11 @@ struct changing {
     }
 
     /// The node is of a set that no program here has, as after another team's redlock init.
-    void becomes_other(std::size_t node) {
+    void becomes_other(std::size_t node, const client_options& list = joint_list()) {
         auto words = record_on(*at, 0);
         words[word::set] = "5:other";
         put_record(*at, node, words);
-        at = newcomer(*at, joint_list());
+        at = newcomer(*at, list);
         at->run_for(1s);
     }
 
@@ -208,7 +208,7 @@ TEST_CASE("a change whose new list may stand is not given up") {
     w.list({std::nullopt, std::nullopt, std::nullopt});
     CHECK(w.commit({.gives_up = true}).outcome() == errc::other_set);
     CHECK_FALSE(w.over->change.is_given_up);
-    CHECK(w.says("n0, n1, n2, which are closed for it or did not answer"));
+    CHECK(w.says("n0, n1, n2, and the others are no majority"));
     CHECK(w.moved() == 0);
     // The remedy that it names helps.
     CHECK_FALSE(w.commit().outcome());
@@ -240,12 +240,32 @@ TEST_CASE("a change is given up whatever the node is of that was to join") {
     CHECK(w.over->change.is_complete);
 }
 
-TEST_CASE("a commit closes nothing beside a node of the old list that is of another set") {
+TEST_CASE("a commit closes nothing beside a node of both lists that is of another set") {
     changing w;
     w.becomes_other(0);
     CHECK(w.commit().outcome() == errc::no_quorum);
     CHECK(w.says("nothing was changed"));
     CHECK(w.over->change.votes[1].detail.find("another node of the list belongs to another set") == 0);
+    for (const std::size_t i : {1, 2}) CHECK(record_on(*w.at, i)["accepted"] == "-");
+    // A give-up does what it can, and names it.
+    CHECK_FALSE(w.commit({.gives_up = true}).outcome());
+    CHECK_FALSE(w.over->change.is_complete);
+    CHECK(w.says("n0 is to be of the old list, and its record is of the set 5:other"));
+}
+
+TEST_CASE("a node that leaves, and is of another set, stops no change") {
+    changing w;
+    w.becomes_other(2);
+    CHECK_FALSE(w.commit().outcome());
+    CHECK(w.moved() == 3);
+}
+
+TEST_CASE("a list of one is not changed to another one while its node is of another set") {
+    changing w;
+    client_options to_one = old_list();
+    for (const std::size_t i : {1, 2}) to_one.nodes[i].change = list_change::leaving;
+    w.becomes_other(0, to_one);
+    CHECK(w.commit().outcome() == errc::no_quorum);
     for (const std::size_t i : {1, 2}) CHECK(record_on(*w.at, i)["accepted"] == "-");
 }
 
