@@ -164,9 +164,18 @@ def run_cmake(root, *arguments):
         raise BuildFailed(done.stdout[-3000:])
 
 
-def configure(root, are_many):
-    """Once: what a bug changes is no list of files."""
-    run_cmake(root, "--preset", "mutants", f"-DREDLOCK_UNITY_LIBRARY={'OFF' if are_many else 'ON'}")
+def in_phases(chosen):
+    """The bugs, and whether each file of the library is compiled alone for them: where they are many, for
+    all but those in headers, which most files include."""
+    if len(chosen) < MANY:
+        return [(chosen, False)]
+    in_headers = [m for m in chosen if any(e["file"].endswith((".hpp", ".h")) for e in edits(m))]
+    return [([m for m in chosen if m not in in_headers], True), (in_headers, False)]
+
+
+def configure(root, is_by_file):
+    """Not for each bug: what it changes is no list of files."""
+    run_cmake(root, "--preset", "mutants", f"-DREDLOCK_UNITY_LIBRARY={'OFF' if is_by_file else 'ON'}")
 
 
 def build(root, options, program=SIMULATION):
@@ -473,7 +482,8 @@ def main():
         chosen = random.Random("".join(texts)).sample(chosen, drawn)
     if not chosen:
         fail("there is none with this name, or in this part")
-    configure(root, are_many=len(chosen) >= MANY)
+    phases = in_phases(chosen)
+    configure(root, phases[0][1])
     clean = options.clean
     if not clean:
         clean = root / "clean"
@@ -487,18 +497,21 @@ def main():
             fail(f"{name} of {program} fails without a bug, too")
     caught, can_build, log = 0, True, log_of(root, options)
     worlds = str(project / "tests/simulation/worlds")
-    for mutant in chosen:
-        began = time.monotonic()
-        try:
-            verdict, is_caught = judged(root, clean, mutant, options, worlds)
-        except BuildFailed as why:
-            verdict, is_caught, can_build = f"DOES NOT BUILD\n{why}", False, False
-        caught += is_caught
-        seed = re.match(r"seed (\d+), ", verdict)
-        if options.keep and seed:
-            keep(source, mutant["name"], seed.group(1))
-        print(f"{mutant['name']}: {verdict}", flush=True)
-        print(mutant["name"], verdict.partition("\n")[0], round(time.monotonic() - began), sep="\t", file=log)
+    for bugs, is_by_file in phases:
+        configure(root, is_by_file)
+        for mutant in bugs:
+            began = time.monotonic()
+            try:
+                verdict, is_caught = judged(root, clean, mutant, options, worlds)
+            except BuildFailed as why:
+                verdict, is_caught, can_build = f"DOES NOT BUILD\n{why}", False, False
+            caught += is_caught
+            seed = re.match(r"seed (\d+), ", verdict)
+            if options.keep and seed:
+                keep(source, mutant["name"], seed.group(1))
+            print(f"{mutant['name']}: {verdict}", flush=True)
+            line = (mutant["name"], verdict.partition("\n")[0], round(time.monotonic() - began))
+            print(*line, sep="\t", file=log)
     print(f"{caught} of {len(chosen)} caught")
     log.close()
     return (0 if caught == len(chosen) else 1) if can_build else 2
