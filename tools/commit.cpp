@@ -184,7 +184,7 @@ int show(const commit_report& report, const commit_request& request,
     }
     if (report.is_complete) return success;
     bool has_to_follow = false;
-    std::string left;
+    std::vector<std::string> left;
     for (std::size_t i = 0; i < report.votes.size(); ++i) {
         const node_vote& v = report.votes[i];
         // One of another set does not follow: the detail says what to do, or `redlock doctor` does.
@@ -192,20 +192,22 @@ int show(const commit_report& report, const commit_request& request,
         const bool is_to_go =
             v.change == (request.gives_up ? list_change::joining : list_change::leaving);
         if (!is_to_go) has_to_follow = true;
-        if (is_to_go && !gone[i]) left += " --without " + shown(v.node);
+        if (is_to_go && !gone[i]) left.push_back(v.node.str());
     }
+    const std::string call = call_of(request);
     if (has_to_follow) {
-        complain((is_joint ? "warning: a node has still to follow: run "
-                           : "warning: a node has still to get its record: run ") +
-                 call_of(request) + " again when it is back" +
-                 (is_joint && !request.gives_up
-                      ? "; until then start no program with the new list alone"
-                      : ""));
+        const bool is_new = is_joint && !request.gives_up;
+        const std::string what = is_joint ? "follow" : "get its record";
+        complain("warning: a node has still to " + what + ": run " + call +
+                 " again when it is back" +
+                 (is_new ? "; until then start no program with the new list alone" : ""));
     }
     if (!left.empty()) {
-        complain("warning: a node that is not to stay was not changed: mend it, and run " +
-                 call_of(request) + " again; or, if it is gone for good, run " + call_of(request) +
-                 left + ", and never start that server with its data");
+        commit_request without = request;
+        without.without.insert(without.without.end(), left.begin(), left.end());
+        complain("warning: " + listed(left) + " was not changed, and is not to stay: mend that, "
+                 "and run " + call + " again; or, if it is gone for good, run " + call_of(without) +
+                 ", and never start that server with its data");
     }
     return 1;
 }

@@ -170,7 +170,8 @@ def in_phases(chosen):
     if len(chosen) < MANY:
         return [(chosen, False)]
     in_headers = [m for m in chosen if any(e["file"].endswith((".hpp", ".h")) for e in edits(m))]
-    return [([m for m in chosen if m not in in_headers], True), (in_headers, False)]
+    phases = [([m for m in chosen if m not in in_headers], True), (in_headers, False)]
+    return [(bugs, is_by_file) for bugs, is_by_file in phases if bugs]
 
 
 def configure(root, is_by_file):
