@@ -78,8 +78,8 @@ struct commit_report {
     std::vector<std::string> old_programs{};
     /// The old list stands: this attempt gave the change up, or an earlier one did.
     bool is_given_up = false;
-    /// All nodes are of the list that was wanted, but for those that it does not name and that are
-    /// gone, and no program with another list was connected to a node when it was closed.
+    /// All nodes are of the list that was wanted, but for those outside it that are gone or of a
+    /// set of others, and no program with another list was connected to a node when it was closed.
     bool is_complete = false;
     std::string detail{};  ///< What else an operator should know: what can't be seen, or a risk.
 };

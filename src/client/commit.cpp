@@ -75,7 +75,8 @@ bool commit_operation::begin(time_point now) {
     for (const auto& node : client().nodes) node->expect_long_replies();
     client().tracker.take_role(core::record_role::keeps, now);
     gone_ = node_mask::where(size, [this](std::size_t i) { return how_.gone[i]; });
-    client().tracker.presume_gone(gone_, now);
+    const auto& lists = client().shared.lists();
+    client().tracker.end_change(gone_, lists.old() - lists.after(), now);
     return go_on(now);
 }
 
@@ -93,18 +94,28 @@ bool commit_operation::lacks_a_record() const {
 // Of a list that does not change.
 void commit_operation::report_members(time_point now) {
     const auto& shared = client().shared;
-    const core::membership& lists = client().tracker.known().lists();
-    const node_mask members = node_mask::where(shared.size(), [&](std::size_t i) {
-        return lists.of(i) == core::membership::standing::fits;
-    });
-    add_votes(members);
+    const node_mask members =
+        client().tracker.known().lists().those_that_are(core::membership::standing::fits);
+    add_votes(members, {}, now);
     result_.is_complete = members == shared.lists().all();
     result_.nodes = client().tracker.list_standings(now);
     end_by(members);
 }
 
-void commit_operation::add_votes(node_mask done) {
+// What a node of another set has to say goes before what it failed in. Those in `left_out` have no
+// part in the change.
+void commit_operation::add_votes(node_mask done, node_mask left_out, time_point now) {
+    using enum core::membership::standing;
     const auto& shared = client().shared;
+    const core::membership& lists = client().tracker.known().lists();
+    for (const std::size_t i : lists.those_that_are(misfit) | lists.those_that_are(foreign)) {
+        if (!client().nodes[i].is_ready()) continue;
+        failures_[i] = {vote::refused, errc::other_set,
+                        "its record is of the set " + lists.facts(i)->set +
+                            ", and it has no part in this change"};
+        if (left_out.contains(i)) continue;
+        if (const auto o = client().tracker.object(i, now, now)) failures_[i] = o->why;
+    }
     for (std::size_t i = 0; i < shared.size(); ++i) {
         const bool is_done = done.contains(i);
         node_vote v{.node = shared.name(i), .change = shared.options().nodes[i].change};
@@ -118,6 +129,11 @@ bool commit_operation::pause(phase until, duration for_so_long, time_point now) 
     phase_ = until;
     client().shared.arm(*this, now + for_so_long);
     return false;
+}
+
+bool commit_operation::is_majority_of_old(node_mask nodes) const {
+    const node_mask old = client().shared.lists().old();
+    return node_lists(old, old).is_quorum(nodes & old);
 }
 
 // Silence is no answer: where a node did not list its connections they count as not seen, whatever
@@ -164,20 +180,17 @@ bool commit_operation::judge_connected(time_point now) {
     const bool is_alone = result_.old_programs.empty();
     // A majority has to be seen behind the close, too, and a right does not come by itself.
     const node_mask old = client().shared.lists().old();
-    const auto is_majority = [old](node_mask nodes) {
-        return node_lists(old, old).is_quorum(nodes & old);
-    };
     const node_mask silent = unseen_ - gone_;
-    const bool is_enough = how_.despite_old_programs && is_majority(listed_);
+    const bool is_enough = how_.despite_old_programs && is_majority_of_old(listed_);
     if ((is_alone && silent.empty()) || (is_enough && !has_blind)) return true;
     // A server that has just ended refuses the next connection.
     const time_point until = is_alone ? std::max(wait_until_, see_until_) : wait_until_;
     const node_mask forbidden = forbidden_ - gone_;
     const bool may_help = forbidden.empty() ||
-                          (how_.despite_old_programs && is_majority(old - forbidden));
+                          (how_.despite_old_programs && is_majority_of_old(old - forbidden));
     if (may_help && now + between_looks <= until) return pause(phase::pauses, between_looks, now);
     const bool is_despite_enough =
-        is_alone && !how_.despite_old_programs && is_majority(listed_);
+        is_alone && !how_.despite_old_programs && is_majority_of_old(listed_);
     for (const std::size_t i : silent) {
         const bool has_listed = !connections_[i].others.empty();
         const bool is_away = failures_[i].answer != vote::refused;
@@ -194,42 +207,42 @@ bool commit_operation::judge_connected(time_point now) {
     return false;
 }
 
-// Once the new list stands no program gets a lock without a quorum of it. Where that has begun it
-// has to go on.
+// Once the new list stands no program gets a lock without a quorum of it. It has to go on where
+// that has begun, or where the old list can't go on any more.
 bool commit_operation::judge_votes(time_point now) {
     using standing = core::membership::standing;
     const node_mask old = client().shared.lists().old();
     const node_mask after = client().shared.lists().after();
     const core::membership& lists = client().tracker.known().lists();
-    const node_mask others = node_mask::where(client().shared.size(), [&](std::size_t i) {
-        return lists.of(i) == standing::misfit;
-    });
-    // The steps find no majority to close then, and say more.
-    if (!node_lists(old, old).is_quorum(old - others)) return true;
+    const node_mask others = lists.those_that_are(standing::misfit);
+    // The steps find no majority to close then, or that another list was decided.
+    if (!is_majority_of_old(old - others)) return true;
     node_mask voting;
     node_mask coming;
     std::chrono::milliseconds longest{0};
     for (const std::size_t i : after) {
         if (!client().nodes[i].is_ready()) continue;
-        const auto against = client().tracker.object(i, now, now);
+        // Beside a node of another set that stays none will vote. Of what else is of another set
+        // the steps say more.
+        const bool is_stopped = !(others & after).empty();
+        const auto against = is_stopped ? client().tracker.object(i, now, now)
+                                        : client().tracker.own_objection(i, now);
         failures_[i] = against ? against->why : wire::failure();
-        // Beside a node of another set that stays none will vote, and beside one that goes no new
-        // node gets its record. Of what else is of another set the steps say more.
-        const bool is_empty = lists.of(i) == standing::empty;
-        const bool is_stopped = !(others & after).empty() || (!others.empty() && is_empty);
         const bool is_for_steps =
             against && (against->is_settling ||
                         (!is_stopped && against->why.error == errc::other_set));
         voting.set(i, !against || is_for_steps);
         if (voting.contains(i) || against->why.error != errc::in_quarantine) continue;
-        coming.set(i, !is_empty || now < records_until_);
+        coming.set(i, lists.of(i) != standing::empty || now < records_until_);
         longest = std::max(longest, against->left);
     }
     const node_lists new_list(after, after);
     const auto standings = client().tracker.list_standings(now);
-    const bool has_begun = std::ranges::any_of(standings, [](const auto& of) {
-        return of.state == list_state::closed || of.state == list_state::changed;
-    });
+    const auto those = [&](list_state s) {
+        return node_mask::where(standings.size(), [&](auto i) { return standings[i].state == s; });
+    };
+    const node_mask open = old - those(list_state::closed);
+    const bool has_begun = !those(list_state::changed).empty() || !is_majority_of_old(open);
     if (new_list.is_quorum(voting) || has_begun) return true;
     // A new node gets its record first, and is in quarantine then, which may grow meanwhile.
     const time_point vote_until =
@@ -347,6 +360,12 @@ void commit_operation::read_connections(std::size_t node, const resp::reply& rep
     connections_[node] = wire::read_connected(reply, options, options.nodes[node].database,
                                               is_first ? sets.after : machine_->proposed());
     listed_.insert(node);
+    // Programs of others that have a node of theirs stop no change.
+    if (client().tracker.known().lists().strangers().contains(node)) {
+        std::erase_if(connections_[node].others, [&](const wire::connected& one) {
+            return one.sets != sets.old && !one.sets.starts_with(sets.old + '>');
+        });
+    }
     if (is_first && how_.despite_old_programs && !connections_[node].others.empty()) {
         // Of no connection: it shows whether they could be ended before anything is closed.
         wire::request trial;
@@ -428,7 +447,7 @@ void commit_operation::report(time_point now) {
     }
     if (decided.empty() && how_.gives_up && !machine_->in_the_way().empty()) {
         const bool is_ours = machine_->proposed() == sets.after;
-        tell("closed for a new list, or without an answer: " +
+        tell("closed for a new list, or not answering as a node of the old one: " +
              text::listed(shared.names(machine_->in_the_way())) +
              ", and the others are no majority of the old list: bring back what is away, and run "
              "it again; or end the change by redlock commit without --give-up" +
@@ -440,20 +459,19 @@ void commit_operation::report(time_point now) {
              (result_.is_given_up ? "old" : "new") + " list, and " +
              client().tracker.reports().tell_of_foreign(machine_->foreign_set(i)));
     }
-    add_votes(machine_->changed());
-    const node_mask unclosed = shared.lists().old() - gone_ - machine_->changed();
+    // One of a set of others takes no program with the old list.
+    const node_mask strangers = client().tracker.known().lists().strangers();
+    const node_mask unclosed = shared.lists().old() - gone_ - strangers - machine_->changed();
     if (!decided.empty() && !unclosed.empty() && decided == sets.after) {
         tell("not all nodes of the old list were changed: a program that still has the old list, "
              "and meets these alone and one that lost its data since, could be granted a lock");
     }
     result_.nodes = client().tracker.list_standings(now);
-    // One that is gone for good has to follow where the list that stands names it. One that was to
-    // join, and is of another set, has no part in a change that was given up.
+    // One that is gone for good, or of a set of others, is only left out where the list that stands
+    // does not name it.
     const node_mask stays = result_.is_given_up ? shared.lists().old() : shared.lists().after();
-    const node_mask others = node_mask::where(shared.size(), [this](std::size_t i) {
-        return result_.is_given_up && result_.nodes[i].state == list_state::other;
-    });
-    const node_mask has_no_part = (gone_ | others) - stays;
+    const node_mask has_no_part = (gone_ | strangers) - stays;
+    add_votes(machine_->changed(), decided.empty() ? node_mask() : has_no_part, now);
     const bool is_everywhere = (shared.lists().all() - has_no_part - machine_->changed()).empty();
     result_.is_complete = !machine_->outcome() && is_everywhere && !is_disturbed_;
     if (is_disturbed_ && decided == sets.after) {

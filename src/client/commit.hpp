@@ -55,7 +55,8 @@ private:
 
     bool lacks_a_record() const;
     void report_members(time_point now);
-    void add_votes(node_mask done);
+    void add_votes(node_mask done, node_mask left_out, time_point now);
+    bool is_majority_of_old(node_mask nodes) const;
     bool ask_who_is_connected(phase to_be, node_mask nodes, time_point now);
     bool pause(phase until, duration for_so_long, time_point now);
     bool judge_connected(time_point now);

@@ -141,7 +141,11 @@ void node_reports::report(std::size_t node, error_code why, std::string_view det
 }
 
 objection node_reports::object(std::size_t node, time_point now) const {
-    objection o{{vote::refused, known_->votes().objection(node, now), {}}};
+    return explain(node, known_->votes().objection(node, now), now);
+}
+
+objection node_reports::explain(std::size_t node, error_code why, time_point now) const {
+    objection o{{vote::refused, why, {}}};
     if (o.why.error == errc::duplicate_node) {
         o.why.detail =
             "it is the same server as " + shared_->name(known_->votes().first_of(node)).str();
@@ -149,7 +153,7 @@ objection node_reports::object(std::size_t node, time_point now) const {
         o.why.detail = tell_of_skew(node);
     } else if (o.why.error == errc::other_set) {
         o.why.detail = tell_of_sets(node);
-    } else if (!known_->votes().may_be_queried(node)) {
+    } else if (o.why.error == errc::not_master) {
         o.why.detail = "it is a replica";
     } else if (known_->lists().has_no_beginning(node)) {
         o.why.error = errc::no_quorum;

@@ -118,6 +118,8 @@ public:
 
     /// Why the node has no vote. It has none.
     objection object(std::size_t node, time_point now) const;
+    /// The same of what is known to be in its way.
+    objection explain(std::size_t node, error_code why, time_point now) const;
 
     void report_objection(std::size_t node, time_point now) const;
     /// The node loses its vote: its clock stepped, or its data are not its last ones.

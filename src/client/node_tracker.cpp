@@ -398,6 +398,12 @@ std::optional<objection> node_tracker::object(std::size_t node, time_point sent,
     return reports_.object(node, now);
 }
 
+std::optional<objection> node_tracker::own_objection(std::size_t node, time_point now) const {
+    const error_code why = knowledge_.votes().own_objection(node, now);
+    if (!why) return std::nullopt;
+    return reports_.explain(node, why, now);
+}
+
 node_mask node_tracker::askable() const noexcept {
     return node_mask::where(shared_->size(), [this](std::size_t i) {
         return knowledge_.votes().may_be_queried(i);

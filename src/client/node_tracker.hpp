@@ -45,8 +45,8 @@ public:
     /// What the client does with the records from now on, if it did less before.
     void take_role(core::record_role role, time_point now);
     /// See `core::membership`.
-    void presume_gone(node_mask nodes, time_point now) {
-        pass_on(now, &core::node_knowledge::presume_gone, nodes);
+    void end_change(node_mask gone, node_mask leaving, time_point now) {
+        pass_on(now, &core::node_knowledge::end_change, gone, leaving);
     }
     void close() noexcept;
 
@@ -62,6 +62,8 @@ public:
     const core::node_knowledge& known() const noexcept { return knowledge_; }
     /// Whether a node's answer to a round that was sent then is a vote.
     std::optional<objection> object(std::size_t node, time_point sent, time_point now) const;
+    /// What is in its way now, as if no node were of another set.
+    std::optional<objection> own_objection(std::size_t node, time_point now) const;
     /// The nodes that are worth asking for a vote. One in quarantine is: it keeps the key.
     node_mask askable() const noexcept;
     /// The node's answer showed that its answers in the handshake no longer hold.

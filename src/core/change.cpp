@@ -307,7 +307,7 @@ node_mask membership::waits_for(std::size_t node) const {
     }
     node_mask away;
     for (const std::size_t i : out) {
-        away.set(i, !nodes_[i].answers());
+        away.set(i, !nodes_[i].answers() || nodes_[i].is == standing::misfit);
         if (i == node || (!away.contains(i) && !nodes_[i].lacks_record())) out.erase(i);
     }
     // Those that lost theirs, too, help only where an operator gives one of them up.
@@ -435,9 +435,9 @@ void list_commit::after_writing() {
         return begin(step::become, left);
     }
     if (decided_ != wanted_) return end(errc::other_set);
-    const node_lists decided =
-        decided_ == sets_.after ? lists_ : node_lists(lists_.old(), lists_.old());
-    end(decided.is_quorum(changed_) ? error_code() : error_code(errc::no_quorum));
+    // The old list was closed when this was decided, whatever became of its nodes since.
+    const bool stands = node_lists(members, members).is_quorum(changed_ & members);
+    end(stands ? error_code() : error_code(errc::no_quorum));
 }
 
 // Which change of the old set it is, and whether it was decided already.
@@ -512,7 +512,6 @@ void list_commit::begin_again() {
         return decide(f->set);
     }
     ballot_ = ballot_above(highest_, id_);
-    accepted_.clear();
     begin(step::promise, lists_.old());
 }
 
@@ -521,14 +520,15 @@ void list_commit::after_promises() {
         // Where no higher ballot was met the same would come of it.
         return is_above(highest_, ballot_) || is_too_young_ ? begin_again() : end(errc::no_quorum);
     }
-    std::string found;  // the set of the highest close
+    std::string accepted;  // the highest ballot under which a node was closed
+    std::string found;     // and for which set
     node_mask free = agreed_;
     for (const std::size_t i : agreed_) {
         const auto& f = facts_[i];
         if (f->is != change::closed) continue;
         if (f->closed_for != wanted_) free.erase(i);
-        if (!is_above(f->accepted, accepted_)) continue;
-        accepted_ = f->accepted;
+        if (!is_above(f->accepted, accepted)) continue;
+        accepted = f->accepted;
         found = f->closed_for;
     }
     // Any majority of answers will do, so those that are closed for other sets may be left out. A

@@ -119,6 +119,17 @@ public:
     /// It answers no more, until it is read again.
     void lost(std::size_t node) noexcept { nodes_[node].is_lost = true; }
     standing of(std::size_t node) const noexcept { return nodes_[node].is; }
+    node_mask those_that_are(standing s) const noexcept {
+        return node_mask::where(nodes_.size(), [&](std::size_t i) { return nodes_[i].is == s; });
+    }
+    /// Those of a set that has nothing to do with the client's: it followed none of them.
+    node_mask strangers() const noexcept {
+        return node_mask::where(nodes_.size(), [&](std::size_t i) {
+            const bool is_other =
+                nodes_[i].is == standing::misfit || nodes_[i].is == standing::foreign;
+            return is_other && !has_moved_on(*nodes_[i].facts);
+        });
+    }
     const std::optional<list_facts>& facts(std::size_t node) const noexcept {
         return nodes_[node].facts;
     }
@@ -315,7 +326,6 @@ private:
     std::vector<std::pair<std::uint64_t, std::string>> history_;  // of what follows
     std::string ballot_;
     std::string highest_;       // ballot that any node promised
-    std::string accepted_;      // the highest under which a node was closed
     node_mask in_the_way_;
     unsigned ballots_ = 0;
     unsigned repetitions_ = 0;

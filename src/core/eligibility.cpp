@@ -245,8 +245,7 @@ bool eligibility::is_among_other_sets() const noexcept {
     return std::ranges::any_of(nodes_, [](const standing& s) { return s.record.is_misfit(); });
 }
 
-error_code eligibility::unfitness(std::size_t node) const noexcept {
-    if (is_among_other_sets()) return errc::other_set;
+error_code eligibility::own_unfitness(std::size_t node) const noexcept {
     if (!nodes_[node].is_met) return {};
     if (nodes_[node].record.is_away()) return errc::other_set;
     if (!nodes_[node].server.is_master) return errc::not_master;
@@ -258,7 +257,8 @@ error_code eligibility::unfitness(std::size_t node) const noexcept {
 void eligibility::refresh(time_point now) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         standing& s = nodes_[i];
-        const error_code unfit = unfitness(i);
+        const error_code unfit =
+            is_among_other_sets() ? error_code(errc::other_set) : own_unfitness(i);
         if (s.unfit && !unfit) s.fit_since = now;
         s.unfit = unfit;
     }
@@ -307,8 +307,13 @@ time_point eligibility::votes_from(std::size_t node) const noexcept {
 
 error_code eligibility::objection(std::size_t node, time_point now) const noexcept {
     assert(node < nodes_.size());
+    return nodes_[node].unfit ? nodes_[node].unfit : own_objection(node, now);
+}
+
+error_code eligibility::own_objection(std::size_t node, time_point now) const noexcept {
+    assert(node < nodes_.size());
+    if (const error_code unfit = own_unfitness(node)) return unfit;
     const standing& s = nodes_[node];
-    if (s.unfit) return s.unfit;
     const bool is_over =
         is_compared(node) && quarantine_end(s) <= now && settled_from(s) <= now;
     return is_over ? error_code() : error_code(errc::in_quarantine);
@@ -396,8 +401,15 @@ void bootstrap::found(std::size_t node, const record_facts& record, time_point n
 
 void bootstrap::note_other_set(std::size_t node) noexcept {
     assert(node < nodes_.size());
-    nodes_[node].is = state::other_set;
+    nodes_[node].is = left_out_.contains(node) ? state::excused : state::other_set;
     may_open_ = false;
+}
+
+void bootstrap::leave_out(node_mask nodes) noexcept {
+    left_out_ = nodes;
+    for (const std::size_t i : nodes) {
+        if (nodes_[i].is == state::other_set) nodes_[i].is = state::excused;
+    }
 }
 
 void bootstrap::note_record(std::size_t node) noexcept {

@@ -60,9 +60,10 @@ public:
     time_point votes_from(std::size_t node) const noexcept;
     /// Why it has no vote: not_master, duplicate_node, clock_skew, other_set (for every node as
     /// soon as one belongs to another set; for one alone that is closed or has missed a change), or
-    /// in_quarantine, the only one that ends by itself. No
-    /// error where it has one.
+    /// in_quarantine, the only one that ends by itself. No error where it has one.
     error_code objection(std::size_t node, time_point now) const noexcept;
+    /// The same, as if no node were of another set.
+    error_code own_objection(std::size_t node, time_point now) const noexcept;
     /// Whether it is worth asking: one in quarantine is.
     bool may_be_queried(std::size_t node) const noexcept { return !nodes_[node].unfit; }
     /// After a change of the list the client waits until no lease by an earlier list can be alive
@@ -144,7 +145,7 @@ private:
     };
 
     void refresh(time_point now);
-    error_code unfitness(std::size_t node) const noexcept;
+    error_code own_unfitness(std::size_t node) const noexcept;
     bool has_changed_name(std::size_t node) const noexcept;
     bool is_among_other_sets() const noexcept;
     time_point quarantine_end(const standing& s) const noexcept;
@@ -307,6 +308,8 @@ public:
     void excuse(std::size_t node) noexcept { nodes_[node].is = state::excused; }
     /// The node belongs to another set: no record is made on any node until `found` says otherwise.
     void note_other_set(std::size_t node) noexcept;
+    /// But where it is one of these.
+    void leave_out(node_mask nodes) noexcept;
     /// The node has a record that does not count yet, since the list of nodes changes: the cluster
     /// is not new.
     void note_record(std::size_t node) noexcept;
@@ -368,6 +371,7 @@ private:
     bool keeps_records_ = false;
     std::vector<node_state> nodes_;
     node_mask makeable_ = node_mask::first(max_nodes);
+    node_mask left_out_;
     bool may_open_;              // nothing has been seen that speaks against a new cluster
     bool has_yielded_ = false;   // another client's mark goes first
     time_point first_made_ = time_point::max();

@@ -104,9 +104,11 @@ public:
     void start(time_point now);
     /// From now on the client does this with the records, if it did less before.
     void take_role(record_role role, time_point now);
-    /// See `membership`.
-    void presume_gone(node_mask nodes, time_point now) {
-        membership_.presume_gone(nodes);
+    /// An operator ends the change of the list: a node of another set that leaves keeps no other
+    /// from getting its record any more. `gone`: see `membership::presume_gone`.
+    void end_change(node_mask gone, node_mask leaving, time_point now) {
+        membership_.presume_gone(gone);
+        bootstrap_.leave_out(leaving);
         decide(now);
     }
     record_role role() const noexcept { return role_; }

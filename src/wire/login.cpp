@@ -129,7 +129,7 @@ connections read_connected(const resp::reply& list, const client_options& client
         const bool reads = own.ends_with(reads_record);
         if (reads || own.ends_with(reads_none)) own = own.substr(0, own.rfind('~'));
         out.others.push_back({std::string(word(line, "id")), text::printable(own),
-                              text::printable(word(line, "addr")), reads});
+                              text::printable(word(line, "addr")), reads, std::string(sets)});
     }
     return out;
 }

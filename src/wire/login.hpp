@@ -38,6 +38,7 @@ struct connected {
     /// It looks at the set of the node when it connects, at least. False of earlier versions, too,
     /// which do not say so.
     bool reads_record = false;
+    std::string sets{};  ///< That its list names, as in the mark.
 };
 /// The connections to one database.
 struct connections {

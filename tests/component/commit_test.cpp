@@ -51,8 +51,7 @@ struct changing {
         }
     }
     /// One connection of a program that has the old list.
-    static std::string listed(bool is_fenced) {
-        client_options with = old_list();
+    static std::string listed(bool is_fenced, client_options with = old_list()) {
         with.fencing = is_fenced;
         return bulk("id=99 addr=10.0.0.9:4711 name=cron" + wire::mark_of_connection(with) +
                     " flags=N db=0\n");
@@ -238,6 +237,8 @@ TEST_CASE("a change is given up whatever the node is of that was to join") {
     CHECK_FALSE(w.commit({.gives_up = true}).outcome());
     CHECK(w.over->change.is_given_up);
     CHECK(w.over->change.is_complete);
+    CHECK(w.over->change.votes[3].detail ==
+          "its record is of the set 5:other, and it has no part in this change");
 }
 
 TEST_CASE("a commit closes nothing beside a node of both lists that is of another set") {
@@ -257,7 +258,78 @@ TEST_CASE("a node that leaves, and is of another set, stops no change") {
     changing w;
     w.becomes_other(2);
     CHECK_FALSE(w.commit().outcome());
+    CHECK(w.over->change.is_complete);
+    CHECK(w.over->change.detail.empty());
+    CHECK(w.over->change.votes[2].detail ==
+          "its record is of the set 5:other, and it has no part in this change");
     CHECK(w.moved() == 3);
+}
+
+TEST_CASE("on a node of another set only programs with the old list stop a commit") {
+    changing w;
+    w.becomes_other(2);
+    const bool is_theirs = GENERATE(true, false);
+    const std::string there =
+        changing::listed(false, is_theirs ? fenced_options_for(5, 1s) : old_list());
+    w.list({there, there, there});
+    for (const std::size_t i : {0, 1}) w.at->nodes[i].instead = nullptr;
+    CHECK(w.commit().outcome() == (is_theirs ? error_code() : error_code(errc::other_set)));
+    CHECK(w.over->change.is_complete == is_theirs);
+    CHECK(w.over->change.old_programs.empty() == is_theirs);
+}
+
+TEST_CASE("a new node gets its record beside a node of another set that leaves") {
+    changing w;
+    w.at->nodes[3].remove("redlock:node");
+    w.becomes_other(2);
+    REQUIRE(record_on(*w.at, 3).empty());
+    CHECK_FALSE(w.commit().outcome());
+    CHECK(w.over->change.is_complete);
+    CHECK(record_on(*w.at, 3)[word::set] == record_on(*w.at, 0)[word::set]);
+}
+
+TEST_CASE("beside a node of another set that leaves the others count only where they would vote") {
+    changing w;
+    w.becomes_other(2);
+    w.at->nodes[0].wall.set_offset(20s);
+    w.at->nodes[1].wall.set_offset(-20s);
+    w.at = newcomer(*w.at, joint_list());
+    w.at->run_for(1s);
+    CHECK(w.commit().outcome() == errc::no_quorum);
+    CHECK(w.over->change.votes[0].error == errc::clock_skew);
+    CHECK(w.says("nothing was changed"));
+    for (const std::size_t i : {0, 1}) CHECK(record_on(*w.at, i)["accepted"] == "-");
+}
+
+TEST_CASE("a commit says why, where most nodes of the old list are of another set") {
+    changing w;
+    w.becomes_other(1);
+    w.becomes_other(2);
+    CHECK(w.commit().outcome() == errc::no_quorum);
+    for (const std::size_t i : {1, 2}) {
+        CHECK(w.over->change.votes[i].detail.find("it belongs to a set of 5 nodes (other)") == 0);
+    }
+    CHECK(record_on(*w.at, 0)["accepted"] == "-");
+}
+
+TEST_CASE("a commit closes no more while the old list can go on and the new one can't") {
+    changing w;
+    const auto before = {record_on(*w.at, 1), record_on(*w.at, 2)};
+    w.list({nobody, failure, nobody});
+    CHECK(w.commit().outcome() == errc::no_quorum);
+    // As by a commit that died when the first one was closed.
+    std::size_t node = 0;
+    for (const auto& words : before) put_record(*w.at, ++node, words);
+    w.at = newcomer(*w.at, joint_list());
+    for (const std::size_t i : {1, 3}) w.at->set_mode(i, mode::refuses);
+    w.at->run_for(1s);
+    CHECK(w.commit().outcome() == errc::no_quorum);
+    CHECK(w.says("nothing was changed"));
+    CHECK(record_on(*w.at, 2)["accepted"] == "-");
+    // When they are back it goes on.
+    for (const std::size_t i : {1, 3}) w.at->set_mode(i, mode::up);
+    w.at->run_for(5s);
+    CHECK_FALSE(w.commit().outcome());
 }
 
 TEST_CASE("a list of one is not changed to another one while its node is of another set") {

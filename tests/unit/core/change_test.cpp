@@ -430,6 +430,27 @@ TEST_CASE("an operator's word that a node is gone stands for its answer") {
     }
 }
 
+TEST_CASE("a node of another set counts as away for one that lost its record") {
+    membership m = joint();
+    read(m, a, std::nullopt);
+    read(m, b, member("S", 0), start + 1s);
+    read(m, c, member("U", 0), start + 1s);
+    read(m, d, joining(), start + 1s);
+    CHECK(m.makeable().empty());
+    CHECK(m.waits_for(a) == nodes({c}));
+    CHECK(m.to_give_up(a) == nodes({c}));
+}
+
+TEST_CASE("a node that followed the old list to another one is no stranger") {
+    membership m = joint();
+    read(m, c, member("U", 4));
+    read(m, d, member("U", 4));
+    CHECK(m.strangers() == nodes({c, d}));
+    for (const std::size_t i : {c, d}) read(m, i, member("U", 1, {{0, "S"}}));
+    CHECK(m.strangers().empty());
+    CHECK(m.those_that_are(standing::misfit) == nodes({c, d}));
+}
+
 TEST_CASE("an operator gives up the fewest nodes, and those that are away first") {
     // Of a, b, c, d and e the first two are away, c and d lost their records; f is to take e's place.
     constexpr std::size_t e = 4, f = 5;
@@ -936,6 +957,21 @@ TEST_CASE("a node of the new list without a record is written to again when it h
         CHECK_FALSE(one.outcome());
         CHECK(one.changed() == nodes({a, b, c}));
     }
+}
+
+TEST_CASE("a list that was decided stands whatever becomes of nodes that left") {
+    constexpr std::size_t e = 4;
+    cluster all{node_lists(nodes({a, b, c}), nodes({a, d, e}))};
+    all.away = nodes({e});
+    list_commit one = all.begun("x");
+    all.run(one);
+    CHECK_FALSE(one.outcome());
+    all.away = {};
+    for (const std::size_t i : {b, c}) all.records[i] = list_facts{.set = "U"};
+    list_commit again = all.begun("y");
+    all.run(again);
+    CHECK_FALSE(again.outcome());
+    CHECK(again.changed() == nodes({a, d, e}));
 }
 
 TEST_CASE("the only node of a new list has to have a record before the list stands") {
