@@ -75,8 +75,7 @@ bool commit_operation::begin(time_point now) {
     for (const auto& node : client().nodes) node->expect_long_replies();
     client().tracker.take_role(core::record_role::keeps, now);
     gone_ = node_mask::where(size, [this](std::size_t i) { return how_.gone[i]; });
-    const auto& lists = client().shared.lists();
-    client().tracker.end_change(gone_, lists.old() - lists.after(), now);
+    client().tracker.end_change(gone_, now);
     return go_on(now);
 }
 
@@ -241,8 +240,10 @@ bool commit_operation::judge_votes(time_point now) {
     const auto those = [&](list_state s) {
         return node_mask::where(standings.size(), [&](auto i) { return standings[i].state == s; });
     };
-    const node_mask open = old - those(list_state::closed);
-    const bool has_begun = !those(list_state::changed).empty() || !is_majority_of_old(open);
+    const node_mask closed = those(list_state::closed);
+    const bool has_begun =
+        !those(list_state::changed).empty() ||
+        (!closed.empty() && !is_majority_of_old(old - closed - others - gone_));
     if (new_list.is_quorum(voting) || has_begun) return true;
     // A new node gets its record first, and is in quarantine then, which may grow meanwhile.
     const time_point vote_until =
@@ -360,10 +361,11 @@ void commit_operation::read_connections(std::size_t node, const resp::reply& rep
     connections_[node] = wire::read_connected(reply, options, options.nodes[node].database,
                                               is_first ? sets.after : machine_->proposed());
     listed_.insert(node);
-    // Programs of others that have a node of theirs stop no change.
-    if (client().tracker.known().lists().strangers().contains(node)) {
+    // Programs of others, on a node that is theirs now, stop no change.
+    if (client().tracker.known().lists().leaving_strangers().contains(node)) {
         std::erase_if(connections_[node].others, [&](const wire::connected& one) {
-            return one.sets != sets.old && !one.sets.starts_with(sets.old + '>');
+            return one.sets != sets.old && !one.sets.starts_with(sets.old + '>') &&
+                   !one.sets.ends_with('>' + sets.old);
         });
     }
     if (is_first && how_.despite_old_programs && !connections_[node].others.empty()) {
@@ -453,15 +455,21 @@ void commit_operation::report(time_point now) {
              "it again; or end the change by redlock commit without --give-up" +
              (is_ours ? "" : ", with the joint list for the set " + machine_->proposed()));
     }
+    const core::membership& lists = client().tracker.known().lists();
     const bool has_failed = !decided.empty() && machine_->outcome();
     for (const std::size_t i : has_failed ? node_mask() : machine_->foreign()) {
         tell(shared.name(i).str() + " is to be of the " +
              (result_.is_given_up ? "old" : "new") + " list, and " +
              client().tracker.reports().tell_of_foreign(machine_->foreign_set(i)));
     }
-    // One of a set of others takes no program with the old list.
-    const node_mask strangers = client().tracker.known().lists().strangers();
-    const node_mask unclosed = shared.lists().old() - gone_ - strangers - machine_->changed();
+    const node_mask later = (lists.strangers() & shared.lists().after()) - machine_->foreign();
+    for (const std::size_t i : decided == sets.after ? later : node_mask()) {
+        tell(shared.name(i).str() + " is of the set " + lists.facts(i)->set +
+             ", by a later change than this one: while it is, no node takes a program with the "
+             "new list");
+    }
+    const node_mask unclosed =
+        shared.lists().old() - gone_ - lists.leaving_strangers() - machine_->changed();
     if (!decided.empty() && !unclosed.empty() && decided == sets.after) {
         tell("not all nodes of the old list were changed: a program that still has the old list, "
              "and meets these alone and one that lost its data since, could be granted a lock");
@@ -470,7 +478,7 @@ void commit_operation::report(time_point now) {
     // One that is gone for good, or of a set of others, is only left out where the list that stands
     // does not name it.
     const node_mask stays = result_.is_given_up ? shared.lists().old() : shared.lists().after();
-    const node_mask has_no_part = (gone_ | strangers) - stays;
+    const node_mask has_no_part = (gone_ | lists.strangers()) - stays;
     add_votes(machine_->changed(), decided.empty() ? node_mask() : has_no_part, now);
     const bool is_everywhere = (shared.lists().all() - has_no_part - machine_->changed()).empty();
     result_.is_complete = !machine_->outcome() && is_everywhere && !is_disturbed_;

@@ -45,8 +45,8 @@ public:
     /// What the client does with the records from now on, if it did less before.
     void take_role(core::record_role role, time_point now);
     /// See `core::membership`.
-    void end_change(node_mask gone, node_mask leaving, time_point now) {
-        pass_on(now, &core::node_knowledge::end_change, gone, leaving);
+    void end_change(node_mask gone, time_point now) {
+        pass_on(now, &core::node_knowledge::end_change, gone);
     }
     void close() noexcept;
 

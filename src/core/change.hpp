@@ -130,6 +130,9 @@ public:
             return is_other && !has_moved_on(*nodes_[i].facts);
         });
     }
+    node_mask leaving_strangers() const noexcept {
+        return (strangers() & lists_.old()) - lists_.after();
+    }
     const std::optional<list_facts>& facts(std::size_t node) const noexcept {
         return nodes_[node].facts;
     }

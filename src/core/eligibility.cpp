@@ -401,15 +401,8 @@ void bootstrap::found(std::size_t node, const record_facts& record, time_point n
 
 void bootstrap::note_other_set(std::size_t node) noexcept {
     assert(node < nodes_.size());
-    nodes_[node].is = left_out_.contains(node) ? state::excused : state::other_set;
+    nodes_[node].is = state::other_set;
     may_open_ = false;
-}
-
-void bootstrap::leave_out(node_mask nodes) noexcept {
-    left_out_ = nodes;
-    for (const std::size_t i : nodes) {
-        if (nodes_[i].is == state::other_set) nodes_[i].is = state::excused;
-    }
 }
 
 void bootstrap::note_record(std::size_t node) noexcept {

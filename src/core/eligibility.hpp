@@ -308,8 +308,6 @@ public:
     void excuse(std::size_t node) noexcept { nodes_[node].is = state::excused; }
     /// The node belongs to another set: no record is made on any node until `found` says otherwise.
     void note_other_set(std::size_t node) noexcept;
-    /// But where it is one of these.
-    void leave_out(node_mask nodes) noexcept;
     /// The node has a record that does not count yet, since the list of nodes changes: the cluster
     /// is not new.
     void note_record(std::size_t node) noexcept;
@@ -371,7 +369,6 @@ private:
     bool keeps_records_ = false;
     std::vector<node_state> nodes_;
     node_mask makeable_ = node_mask::first(max_nodes);
-    node_mask left_out_;
     bool may_open_;              // nothing has been seen that speaks against a new cluster
     bool has_yielded_ = false;   // another client's mark goes first
     time_point first_made_ = time_point::max();

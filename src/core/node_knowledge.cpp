@@ -108,10 +108,18 @@ void node_knowledge::use_record(std::size_t node, time_point now) {
 void node_knowledge::note_in_bootstrap(std::size_t node, time_point sent, time_point now) {
     if (!is_guarded_) return;  // it makes no record: one would be ordered again at each answer
     const record_facts& record = eligibility_.record_of(node);
-    if (record.is_misfit()) bootstrap_.note_other_set(node);
-    else if (record.is_away()) bootstrap_.note_record(node);
+    const bool is_left_out = ends_change_ && membership_.leaving_strangers().contains(node);
+    if (record.is_misfit() && !is_left_out) bootstrap_.note_other_set(node);
+    else if (record.is_misfit() || record.is_away()) bootstrap_.note_record(node);
     else if (eligibility_.first_of(node) != node) bootstrap_.excuse(node);
     else bootstrap_.found(node, record, now, sent);
+}
+
+void node_knowledge::end_change(node_mask gone, time_point now) {
+    membership_.presume_gone(gone);
+    ends_change_ = true;
+    for (const std::size_t i : membership_.leaving_strangers()) note_in_bootstrap(i, now, now);
+    decide(now);
 }
 
 // Each figure is reported once, for all nodes together.

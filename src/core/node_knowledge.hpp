@@ -106,11 +106,7 @@ public:
     void take_role(record_role role, time_point now);
     /// An operator ends the change of the list: a node of another set that leaves keeps no other
     /// from getting its record any more. `gone`: see `membership::presume_gone`.
-    void end_change(node_mask gone, node_mask leaving, time_point now) {
-        membership_.presume_gone(gone);
-        bootstrap_.leave_out(leaving);
-        decide(now);
-    }
+    void end_change(node_mask gone, time_point now);
     record_role role() const noexcept { return role_; }
     /// No orders are given from now on but for what commands on their way go by.
     void close() noexcept { is_closed_ = true; }
@@ -287,6 +283,7 @@ private:
     record_role role_ = record_role::looks;
     bool was_probe_put_off_ = false;
     bool has_begun_ = false;
+    bool ends_change_ = false;
     bool is_closed_ = false;
 };
 

@@ -268,14 +268,32 @@ TEST_CASE("a node that leaves, and is of another set, stops no change") {
 TEST_CASE("on a node of another set only programs with the old list stop a commit") {
     changing w;
     w.becomes_other(2);
-    const bool is_theirs = GENERATE(true, false);
-    const std::string there =
-        changing::listed(false, is_theirs ? fenced_options_for(5, 1s) : old_list());
+    client_options to_old = fenced_options_for(4, 1s);
+    to_old.nodes[3].change = list_change::leaving;
+    const std::size_t program = GENERATE(0, 1, 2, 3);
+    const std::array lists{fenced_options_for(5, 1s), old_list(), to_old, joint_list()};
+    const std::string there = changing::listed(false, lists[program]);
     w.list({there, there, there});
     for (const std::size_t i : {0, 1}) w.at->nodes[i].instead = nullptr;
-    CHECK(w.commit().outcome() == (is_theirs ? error_code() : error_code(errc::other_set)));
-    CHECK(w.over->change.is_complete == is_theirs);
-    CHECK(w.over->change.old_programs.empty() == is_theirs);
+    const bool stops = program == 1 || program == 2;
+    CHECK(w.commit().outcome() == (stops ? error_code(errc::other_set) : error_code()));
+    CHECK(w.over->change.is_complete != stops);
+    CHECK(w.over->change.old_programs.empty() != stops);
+}
+
+TEST_CASE("beside a node that followed the old list to another one no record is made") {
+    changing w;
+    auto words = record_on(*w.at, 0);
+    words["history"] = "0=" + w.set;
+    words["number"] = "1";
+    words[word::set] = "5:other";
+    put_record(*w.at, 2, words);
+    w.at->nodes[1].remove("redlock:node");
+    w.at = newcomer(*w.at, joint_list());
+    w.at->run_for(1s);
+    CHECK(w.commit({.gone = 0b100}).outcome() == errc::other_set);
+    CHECK(w.says("another change of this list was decided: to the set 5:other"));
+    CHECK(record_on(*w.at, 1).empty());
 }
 
 TEST_CASE("a new node gets its record beside a node of another set that leaves") {
@@ -330,6 +348,36 @@ TEST_CASE("a commit closes no more while the old list can go on and the new one 
     for (const std::size_t i : {1, 3}) w.at->set_mode(i, mode::up);
     w.at->run_for(5s);
     CHECK_FALSE(w.commit().outcome());
+}
+
+TEST_CASE("a commit that was begun goes on where the old list can't") {
+    changing w;
+    const auto before = record_on(*w.at, 1);
+    w.list({nobody, failure, nobody});
+    CHECK(w.commit().outcome() == errc::no_quorum);
+    put_record(*w.at, 1, before);  // as by a commit that died when the first one was closed
+    w.at->nodes[0].wall.set_offset(20s);
+    w.at->nodes[1].wall.set_offset(-20s);
+    w.becomes_other(2);
+    REQUIRE_FALSE(has_vote(*w.at, 1));
+    CHECK_FALSE(w.commit().outcome());
+    CHECK(w.moved() == 3);
+}
+
+TEST_CASE("a joining node of a later set is named when it is back after the commit") {
+    changing w;
+    w.at->set_mode(3, mode::refuses);
+    CHECK_FALSE(w.commit().outcome());
+    auto words = record_on(*w.at, 0);
+    words[word::set] = "5:other";
+    words["number"] = "7";
+    words["history"] = "-";
+    put_record(*w.at, 3, words);
+    w.at->set_mode(3, mode::up);
+    w.at->run_for(5s);
+    CHECK_FALSE(w.commit().outcome());
+    CHECK_FALSE(w.over->change.is_complete);
+    CHECK(w.says("n3 is of the set 5:other, by a later change than this one"));
 }
 
 TEST_CASE("a list of one is not changed to another one while its node is of another set") {

@@ -439,6 +439,9 @@ TEST_CASE("a node of another set counts as away for one that lost its record") {
     CHECK(m.makeable().empty());
     CHECK(m.waits_for(a) == nodes({c}));
     CHECK(m.to_give_up(a) == nodes({c}));
+    // What followed the old list to another one knows more.
+    read(m, c, member("U", 1, {{0, "S"}}), start + 1s);
+    CHECK(m.waits_for(a).empty());
 }
 
 TEST_CASE("a node that followed the old list to another one is no stranger") {
