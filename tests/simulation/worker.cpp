@@ -347,7 +347,9 @@ void worker::keep() {
 void worker::lead() {
     in_->begin(detail::operation_ptr(new watching(*in_, *this, held_)));
     if (!held_) return;  // it was over already
-    plan(dice_.between_orders(1ms, 4 * duration(how_.ttl)),
+    // The world ends that long after the peace.
+    const auto longest = std::min<duration>(4 * how_.ttl, 3 * in_->around().in.ttl_max);
+    plan(dice_.between_orders(1ms, longest),
          dice_.happens(0.85) ? &worker::give_back : &worker::let_go);
 }
 
