@@ -101,8 +101,8 @@ void commit_operation::report_members(time_point now) {
     end_by(members);
 }
 
-// What a node of another set has to say goes before what it failed in. Those in `left_out` have no
-// part in the change.
+// What is in the way of a node of another set goes before what it failed in, and that of one
+// without a record after. Those in `left_out` have no part in the change.
 void commit_operation::add_votes(node_mask done, node_mask left_out, time_point now) {
     using enum core::membership::standing;
     const auto& shared = client().shared;
@@ -114,6 +114,10 @@ void commit_operation::add_votes(node_mask done, node_mask left_out, time_point 
                             ", and it has no part in this change"};
         if (left_out.contains(i)) continue;
         if (const auto o = client().tracker.object(i, now, now)) failures_[i] = o->why;
+    }
+    for (const std::size_t i : lists.those_that_are(empty)) {
+        if (!client().nodes[i].is_ready() || failures_[i].error) continue;
+        if (const auto o = client().tracker.own_objection(i, now)) failures_[i] = o->why;
     }
     for (std::size_t i = 0; i < shared.size(); ++i) {
         const bool is_done = done.contains(i);
@@ -401,7 +405,11 @@ void commit_operation::read_step(std::size_t node, const resp::reply& reply, tim
     const bool is_done = answer.what == core::rule_outcome::done;
     const bool counts = record.exists && (is_done || !record.may_lack_steps);
     const auto facts = counts ? std::optional(record.list) : std::nullopt;
-    machine_->answered(node, answer.what, facts, record.quarantine, record.ttl_max);
+    // That of a set of others says nothing of this one.
+    const bool is_theirs = client().tracker.known().lists().strangers().contains(node);
+    const std::chrono::milliseconds none(0);
+    machine_->answered(node, answer.what, facts, is_theirs ? none : record.quarantine,
+                       is_theirs ? none : record.ttl_max);
     client().tracker.note_list_step(node, record, sent_at_, now);
 }
 
@@ -478,7 +486,8 @@ void commit_operation::report(time_point now) {
     // One that is gone for good, or of a set of others, is only left out where the list that stands
     // does not name it.
     const node_mask stays = result_.is_given_up ? shared.lists().old() : shared.lists().after();
-    const node_mask has_no_part = (gone_ | lists.strangers()) - stays;
+    const node_mask has_no_part =
+        (gone_ | (result_.is_given_up ? lists.strangers() : lists.leaving_strangers())) - stays;
     add_votes(machine_->changed(), decided.empty() ? node_mask() : has_no_part, now);
     const bool is_everywhere = (shared.lists().all() - has_no_part - machine_->changed()).empty();
     result_.is_complete = !machine_->outcome() && is_everywhere && !is_disturbed_;

@@ -306,7 +306,7 @@ node_mask membership::waits_for(std::size_t node) const {
         out |= list - counted(node, best ? best->set : "", list);
     }
     node_mask away;
-    const node_mask others = strangers();
+    const node_mask others = leaving_strangers();
     for (const std::size_t i : out) {
         away.set(i, !nodes_[i].answers() || others.contains(i));
         if (i == node || (!away.contains(i) && !nodes_[i].lacks_record())) out.erase(i);

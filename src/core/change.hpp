@@ -130,8 +130,14 @@ public:
             return is_other && !has_moved_on(*nodes_[i].facts);
         });
     }
+    /// Those of the old list that leave. Not one of a later record: it may have followed this list,
+    /// and was declared new since, by which it lost its history.
     node_mask leaving_strangers() const noexcept {
-        return (strangers() & lists_.old()) - lists_.after();
+        node_mask out = (strangers() & lists_.old()) - lists_.after();
+        for (const std::size_t i : out) {
+            if (nodes_[i].facts->number > met_) out.erase(i);
+        }
+        return out;
     }
     const std::optional<list_facts>& facts(std::size_t node) const noexcept {
         return nodes_[node].facts;

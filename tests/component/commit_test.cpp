@@ -11,12 +11,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 using namespace redlock;
 using namespace redlock::fakes;
 using namespace std::chrono_literals;
 
 namespace {
+
+using more_words = std::vector<std::pair<std::string, std::string>>;
 
 client_options old_list() { return fenced_options_for(3, 1s); }
 
@@ -72,12 +76,17 @@ struct changing {
     }
 
     /// The node is of a set that no program here has, as after another team's redlock init.
-    void becomes_other(std::size_t node, const client_options& list = joint_list()) {
-        auto words = record_on(*at, 0);
-        words[word::set] = "5:other";
-        put_record(*at, node, words);
+    void becomes_other(std::size_t node, const more_words& more = {},
+                       const client_options& list = joint_list()) {
+        put_other(node, more);
         at = newcomer(*at, list);
         at->run_for(1s);
+    }
+    void put_other(std::size_t node, const more_words& more) {
+        auto words = record_on(*at, 0);
+        words[word::set] = "5:other";
+        for (const auto& [name, value] : more) words[name] = value;
+        put_record(*at, node, words);
     }
 
     std::unique_ptr<world> at;
@@ -281,16 +290,29 @@ TEST_CASE("on a node of another set only programs with the old list stop a commi
     CHECK(w.over->change.old_programs.empty() != stops);
 }
 
+TEST_CASE("a node of another set that leaves hands the new list none of its numbers") {
+    changing w;
+    const std::string before = record_on(*w.at, 0)[word::quarantine];
+    w.becomes_other(2, {{"ttl_max", "86400000"}, {"quarantine", "86400000"}});
+    CHECK_FALSE(w.commit().outcome());
+    CHECK(record_on(*w.at, 0)[word::quarantine] == before);
+}
+
+TEST_CASE("a node that lost its record beside a node of another set is named with the remedy") {
+    changing w;
+    w.at->nodes[1].remove("redlock:node");
+    w.becomes_other(2);
+    CHECK(w.commit().outcome() == errc::no_quorum);
+    CHECK(w.over->change.votes[1].detail.find("say redlock commit --without n2") != std::string::npos);
+    // The remedy that it names helps.
+    CHECK_FALSE(w.commit({.gone = 0b100}).outcome());
+    CHECK(w.over->change.is_complete);
+}
+
 TEST_CASE("beside a node that followed the old list to another one no record is made") {
     changing w;
-    auto words = record_on(*w.at, 0);
-    words["history"] = "0=" + w.set;
-    words["number"] = "1";
-    words[word::set] = "5:other";
-    put_record(*w.at, 2, words);
     w.at->nodes[1].remove("redlock:node");
-    w.at = newcomer(*w.at, joint_list());
-    w.at->run_for(1s);
+    w.becomes_other(2, {{"number", "1"}, {"history", "0=" + w.set}});
     CHECK(w.commit({.gone = 0b100}).outcome() == errc::other_set);
     CHECK(w.says("another change of this list was decided: to the set 5:other"));
     CHECK(record_on(*w.at, 1).empty());
@@ -368,11 +390,7 @@ TEST_CASE("a joining node of a later set is named when it is back after the comm
     changing w;
     w.at->set_mode(3, mode::refuses);
     CHECK_FALSE(w.commit().outcome());
-    auto words = record_on(*w.at, 0);
-    words[word::set] = "5:other";
-    words["number"] = "7";
-    words["history"] = "-";
-    put_record(*w.at, 3, words);
+    w.put_other(3, {{"number", "7"}, {"history", "-"}});
     w.at->set_mode(3, mode::up);
     w.at->run_for(5s);
     CHECK_FALSE(w.commit().outcome());
@@ -384,7 +402,7 @@ TEST_CASE("a list of one is not changed to another one while its node is of anot
     changing w;
     client_options to_one = old_list();
     for (const std::size_t i : {1, 2}) to_one.nodes[i].change = list_change::leaving;
-    w.becomes_other(0, to_one);
+    w.becomes_other(0, {}, to_one);
     CHECK(w.commit().outcome() == errc::no_quorum);
     for (const std::size_t i : {1, 2}) CHECK(record_on(*w.at, i)["accepted"] == "-");
 }

@@ -440,8 +440,11 @@ TEST_CASE("a node of another set counts as away for one that lost its record") {
     CHECK(m.waits_for(a) == nodes({c}));
     CHECK(m.to_give_up(a) == nodes({c}));
     // What followed the old list to another one knows more.
-    read(m, c, member("U", 1, {{0, "S"}}), start + 1s);
-    CHECK(m.waits_for(a).empty());
+    for (const auto& later : {member("U", 1, {{0, "S"}}), member("U", 2)}) {
+        read(m, c, later, start + 1s);
+        CHECK(m.leaving_strangers().empty());
+        CHECK(m.waits_for(a).empty());
+    }
 }
 
 TEST_CASE("a node that followed the old list to another one is no stranger") {
