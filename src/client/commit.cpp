@@ -117,7 +117,8 @@ void commit_operation::add_votes(node_mask done, node_mask left_out, time_point 
     }
     for (const std::size_t i : lists.those_that_are(empty)) {
         if (!client().nodes[i].is_ready() || failures_[i].error) continue;
-        if (const auto o = client().tracker.own_objection(i, now)) failures_[i] = o->why;
+        const auto o = client().tracker.own_objection(i, now);
+        if (o && o->why.error != errc::in_quarantine) failures_[i] = o->why;
     }
     for (std::size_t i = 0; i < shared.size(); ++i) {
         const bool is_done = done.contains(i);
@@ -225,9 +226,12 @@ bool commit_operation::judge_votes(time_point now) {
     std::chrono::milliseconds longest{0};
     for (const std::size_t i : after) {
         if (!client().nodes[i].is_ready()) continue;
-        // Beside a node of another set that stays none will vote. Of what else is of another set
+        // Beside a node of another set that stays none will vote, and beside one that is no
+        // stranger, or may be none, no empty one gets its record. Of what else is of another set
         // the steps say more.
-        const bool is_stopped = !(others & after).empty();
+        const bool is_empty = lists.of(i) == standing::empty;
+        const bool is_stopped = !(others & after).empty() ||
+                                (is_empty && !(others - lists.leaving_strangers()).empty());
         const auto against = is_stopped ? client().tracker.object(i, now, now)
                                         : client().tracker.own_objection(i, now);
         failures_[i] = against ? against->why : wire::failure();
@@ -236,7 +240,7 @@ bool commit_operation::judge_votes(time_point now) {
                         (!is_stopped && against->why.error == errc::other_set));
         voting.set(i, !against || is_for_steps);
         if (voting.contains(i) || against->why.error != errc::in_quarantine) continue;
-        coming.set(i, lists.of(i) != standing::empty || now < records_until_);
+        coming.set(i, !is_empty || now < records_until_);
         longest = std::max(longest, against->left);
     }
     const node_lists new_list(after, after);
@@ -470,11 +474,11 @@ void commit_operation::report(time_point now) {
              (result_.is_given_up ? "old" : "new") + " list, and " +
              client().tracker.reports().tell_of_foreign(machine_->foreign_set(i)));
     }
-    const node_mask later = (lists.strangers() & shared.lists().after()) - machine_->foreign();
-    for (const std::size_t i : decided == sets.after ? later : node_mask()) {
+    const node_mask staying = (lists.strangers() & shared.lists().after()) - machine_->foreign();
+    for (const std::size_t i : decided == sets.after ? staying : node_mask()) {
         tell(shared.name(i).str() + " is of the set " + lists.facts(i)->set +
-             ", by a later change than this one: while it is, no node takes a program with the "
-             "new list");
+             ", which is none of this change: while it is, no node takes a program with the new "
+             "list");
     }
     const node_mask unclosed =
         shared.lists().old() - gone_ - lists.leaving_strangers() - machine_->changed();

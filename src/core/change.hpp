@@ -130,12 +130,12 @@ public:
             return is_other && !has_moved_on(*nodes_[i].facts);
         });
     }
-    /// Those of the old list that leave. Not one of a later record: it may have followed this list,
-    /// and was declared new since, by which it lost its history.
+    /// Those of the old list that leave. Not one that may have followed this list, by which its
+    /// number grew, and was declared new since, by which it grew again and the history was lost.
     node_mask leaving_strangers() const noexcept {
         node_mask out = (strangers() & lists_.old()) - lists_.after();
         for (const std::size_t i : out) {
-            if (nodes_[i].facts->number > met_) out.erase(i);
+            if (nodes_[i].facts->number > met_ + 1) out.erase(i);
         }
         return out;
     }

@@ -318,6 +318,18 @@ TEST_CASE("beside a node that followed the old list to another one no record is 
     CHECK(record_on(*w.at, 1).empty());
 }
 
+TEST_CASE("a commit waits for no record beside a node that may have followed the old list") {
+    changing w;
+    client_options to_one = fenced_options_for(4, 1s);
+    for (const std::size_t i : {0, 1, 2}) to_one.nodes[i].change = list_change::leaving;
+    to_one.nodes[3].change = list_change::joining;
+    w.at->nodes[3].remove("redlock:node");
+    const std::uint64_t number = GENERATE(2, 1);  // declared new, once followed and once not
+    w.becomes_other(2, {{"number", std::to_string(number)}}, to_one);
+    CHECK(w.commit().outcome() == (number == 2 ? error_code(errc::no_quorum) : error_code()));
+    CHECK((w.over->change.votes[3].error == errc::other_set) == (number == 2));
+}
+
 TEST_CASE("a new node gets its record beside a node of another set that leaves") {
     changing w;
     w.at->nodes[3].remove("redlock:node");
@@ -395,7 +407,7 @@ TEST_CASE("a joining node of a later set is named when it is back after the comm
     w.at->run_for(5s);
     CHECK_FALSE(w.commit().outcome());
     CHECK_FALSE(w.over->change.is_complete);
-    CHECK(w.says("n3 is of the set 5:other, by a later change than this one"));
+    CHECK(w.says("n3 is of the set 5:other, which is none of this change"));
 }
 
 TEST_CASE("a list of one is not changed to another one while its node is of another set") {
