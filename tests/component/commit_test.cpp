@@ -22,6 +22,11 @@ namespace {
 
 using more_words = std::vector<std::pair<std::string, std::string>>;
 
+const std::string failure = "-ERR not now\r\n";
+const std::string forbidden =
+    "-NOPERM this user has no permissions to run the 'client|list' command\r\n";
+const std::string nobody = bulk("");
+
 client_options old_list() { return fenced_options_for(3, 1s); }
 
 client_options joint_list() {
@@ -75,6 +80,15 @@ struct changing {
         return over->change.detail.find(what) != std::string::npos;
     }
 
+    /// As by a commit that died when the first node was closed.
+    void begin_to_commit() {
+        const auto before = {record_on(*at, 1), record_on(*at, 2)};
+        list({nobody, failure, nobody});
+        CHECK(commit().outcome() == errc::no_quorum);
+        std::size_t node = 0;
+        for (const auto& words : before) put_record(*at, ++node, words);
+    }
+
     /// The node is of a set that no program here has, as after another team's redlock init.
     void becomes_other(std::size_t node, const more_words& more = {},
                        const client_options& list = joint_list()) {
@@ -94,11 +108,6 @@ struct changing {
     std::string kill_says;
     ending_ptr over;
 };
-
-const std::string failure = "-ERR not now\r\n";
-const std::string forbidden =
-    "-NOPERM this user has no permissions to run the 'client|list' command\r\n";
-const std::string nobody = bulk("");
 
 }  // namespace
 
@@ -227,12 +236,7 @@ TEST_CASE("a change whose new list may stand is not given up") {
 
 TEST_CASE("a change is given up where one node is closed for it") {
     changing w;
-    const auto before = {record_on(*w.at, 1), record_on(*w.at, 2)};
-    w.list({nobody, failure, nobody});
-    CHECK(w.commit().outcome() == errc::no_quorum);
-    // As by a commit that died when the first one was closed.
-    std::size_t node = 0;
-    for (const auto& words : before) put_record(*w.at, ++node, words);
+    w.begin_to_commit();
     CHECK_FALSE(w.commit({.gives_up = true}).outcome());
     CHECK(w.over->change.is_given_up);
     CHECK(w.over->change.is_complete);
@@ -366,12 +370,7 @@ TEST_CASE("a commit says why, where most nodes of the old list are of another se
 
 TEST_CASE("a commit closes no more while the old list can go on and the new one can't") {
     changing w;
-    const auto before = {record_on(*w.at, 1), record_on(*w.at, 2)};
-    w.list({nobody, failure, nobody});
-    CHECK(w.commit().outcome() == errc::no_quorum);
-    // As by a commit that died when the first one was closed.
-    std::size_t node = 0;
-    for (const auto& words : before) put_record(*w.at, ++node, words);
+    w.begin_to_commit();
     w.at = newcomer(*w.at, joint_list());
     for (const std::size_t i : {1, 3}) w.at->set_mode(i, mode::refuses);
     w.at->run_for(1s);
@@ -386,10 +385,7 @@ TEST_CASE("a commit closes no more while the old list can go on and the new one 
 
 TEST_CASE("a commit that was begun goes on where the old list can't") {
     changing w;
-    const auto before = record_on(*w.at, 1);
-    w.list({nobody, failure, nobody});
-    CHECK(w.commit().outcome() == errc::no_quorum);
-    put_record(*w.at, 1, before);  // as by a commit that died when the first one was closed
+    w.begin_to_commit();
     w.at->nodes[0].wall.set_offset(20s);
     w.at->nodes[1].wall.set_offset(-20s);
     w.becomes_other(2);
