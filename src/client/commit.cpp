@@ -469,16 +469,14 @@ void commit_operation::report(time_point now) {
     }
     const core::membership& lists = client().tracker.known().lists();
     const bool has_failed = !decided.empty() && machine_->outcome();
-    for (const std::size_t i : has_failed ? node_mask() : machine_->foreign()) {
+    const node_mask seen = machine_->foreign();
+    const node_mask staying = lists.strangers() & shared.lists().after();
+    for (const std::size_t i :
+         has_failed ? node_mask() : decided == sets.after ? seen | staying : seen) {
+        const std::string& set = seen.contains(i) ? machine_->foreign_set(i) : lists.facts(i)->set;
         tell(shared.name(i).str() + " is to be of the " +
              (result_.is_given_up ? "old" : "new") + " list, and " +
-             client().tracker.reports().tell_of_foreign(machine_->foreign_set(i)));
-    }
-    const node_mask staying = (lists.strangers() & shared.lists().after()) - machine_->foreign();
-    for (const std::size_t i : decided == sets.after ? staying : node_mask()) {
-        tell(shared.name(i).str() + " is of the set " + lists.facts(i)->set +
-             ", which is none of this change: while it is, no node takes a program with the new "
-             "list");
+             client().tracker.reports().tell_of_foreign(set));
     }
     const node_mask unclosed =
         shared.lists().old() - gone_ - lists.leaving_strangers() - machine_->changed();

@@ -403,7 +403,13 @@ TEST_CASE("a joining node of a later set is named when it is back after the comm
     w.at->run_for(5s);
     CHECK_FALSE(w.commit().outcome());
     CHECK_FALSE(w.over->change.is_complete);
-    CHECK(w.says("n3 is of the set 5:other, which is none of this change"));
+    CHECK(w.says("n3 is to be of the new list, and its record is of the set 5:other: if no "
+                 "program uses it there, delete its key redlock:node"));
+    w.at->nodes[3].remove("redlock:node");
+    w.at->run_for(5s);
+    CHECK_FALSE(w.commit().outcome());
+    CHECK(w.over->change.is_complete);
+    CHECK(record_on(*w.at, 3)[word::set] == record_on(*w.at, 0)[word::set]);
 }
 
 TEST_CASE("a list of one is not changed to another one while its node is of another set") {
