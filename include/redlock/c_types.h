@@ -62,7 +62,7 @@ typedef struct redlock_options {
     int64_t min_hold_ms;     /* The nodes keep it for so long, also after a release. */
     int64_t loss_margin_ms;  /* How long before the end of the validity a loss is reported. */
     int shared;              /* Not 0: as a reader, beside other readers. */
-    int no_renew;            /* Not 0: nothing prolongs the lease but redlock_extend. */
+    int no_renew;            /* Not 0: only redlock_extend prolongs it. See REDLOCK_RENEW. */
     uint16_t slots;          /* k > 0: one of k slots (a semaphore); at most 1000. */
     const char* note;        /* Up to 256 bytes of UTF-8, which inspect shows; or null. */
     int64_t watchdog_ms;     /* Renewed only while redlock_lease_touch was called within so long. */
@@ -74,5 +74,8 @@ typedef struct redlock_options {
  * limit. */
 #define REDLOCK_NO_WAIT (-1)
 #define REDLOCK_NO_LIMIT INT64_C(31536000000)
+
+/* As no_renew: the lease is renewed, whatever the configuration says. */
+#define REDLOCK_RENEW (-1)
 
 #endif

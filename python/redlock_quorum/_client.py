@@ -9,7 +9,7 @@ import weakref
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import _interrupts
-from ._errors import NO_QUORUM, WrongType, check, error_of
+from ._errors import NO_QUORUM, InvalidArgument, WrongType, check, error_of
 from ._kinds import Kinds
 from ._lease import Lease
 from ._locks import Election, Lock, RateLimiter, RLock, Semaphore
@@ -38,6 +38,19 @@ def _close_all() -> None:
             thread.join()
 
 
+_finalized = 0  # the process that multiprocessing ends in this way
+
+
+def _close_at_end() -> None:
+    """A child that multiprocessing forked ends without atexit. Its finalizers go at the fork, so each process
+    has one of its own, which is called when its own children have ended."""
+    global _finalized
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None and _finalized != os.getpid():
+        util.Finalize(None, _close_all, exitpriority=-1)
+        _finalized = os.getpid()
+
+
 def _is_in_loop() -> bool:
     """Whether this thread runs an event loop."""
     asyncio = sys.modules.get("asyncio")
@@ -58,12 +71,31 @@ def _free(handle: c_void_p, process: int, free: Any = library.client_free) -> No
     free(handle)
 
 
+def _plain(value: Any) -> Any:
+    """What JSON has for it."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)
+    raise TypeError(f"not {value!r}")
+
+
+def _path(path: Any) -> bytes:
+    raw = os.fsencode(path)
+    if b"\0" in raw:
+        raise InvalidArgument("the name of a file must have no NUL character")
+    return raw
+
+
 def _text_in(configuration: Any) -> Optional[str]:
     """The JSON of a configuration; None for the name of a file: no JSON of one has no brace."""
     if isinstance(configuration, str):
         return configuration if "{" in configuration else None
     if isinstance(configuration, Mapping):
-        return json.dumps(configuration)
+        try:
+            return json.dumps(configuration, default=_plain)
+        except (TypeError, ValueError) as error:
+            raise WrongType(f"configuration must say what JSON can have: {error}") from None
     if isinstance(configuration, os.PathLike):
         return None
     raise WrongType("configuration must be JSON text, a mapping, or the name of a file, "
@@ -82,7 +114,7 @@ class Client(Kinds[Lock, Semaphore, Election]):
         that says the same."""
         text = _text_in(configuration)
         if text is None:
-            path = os.fsencode(str(configuration))
+            path = _path(configuration)
             self._open(lambda out: library.client_from_file(path, out))
         else:
             raw = as_bytes("configuration", text)
@@ -98,7 +130,8 @@ class Client(Kinds[Lock, Semaphore, Election]):
         """Of the JSON in a file."""
         if not isinstance(path, (str, os.PathLike)):
             raise WrongType(f"path must be a str or a path, not {path!r}")
-        return cls._opened(lambda out: library.client_from_file(os.fsencode(path), out))
+        raw = _path(path)
+        return cls._opened(lambda out: library.client_from_file(raw, out))
 
     @classmethod
     def _opened(cls, make: Callable[[Any], Any]) -> "Client":
@@ -110,6 +143,7 @@ class Client(Kinds[Lock, Semaphore, Election]):
         self._handle = c_void_p()
         self.process = os.getpid()
         check(int(make(byref(self._handle))))
+        _close_at_end()
         _clients.add(self)
 
     def __del__(self, free: Any = _free) -> None:
@@ -146,12 +180,12 @@ class Client(Kinds[Lock, Semaphore, Election]):
             del lease, out  # which else live as long as the exception
             raise
 
-    def adopt(self, token: str, *, ttl: Optional[Seconds] = None, renew: bool = True,
+    def adopt(self, token: str, *, ttl: Optional[Seconds] = None, renew: Optional[bool] = None,
               max_hold: Optional[Seconds] = None) -> Lease:
         """Takes over a lease that another process acquired, by its `Lease.token`."""
         return self._adopt(token, ttl, renew, max_hold)._adopted()
 
-    def _adopt(self, token: str, ttl: Optional[Seconds], renew: bool, max_hold: Optional[Seconds]) -> Lease:
+    def _adopt(self, token: str, ttl: Optional[Seconds], renew: Optional[bool], max_hold: Optional[Seconds]) -> Lease:
         lease = Lease(self, ())
         lease._handle.is_only_ours = False
         options = options_of(ttl, max_hold=max_hold, renew=renew)
@@ -207,7 +241,7 @@ class Client(Kinds[Lock, Semaphore, Election]):
               ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
               max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
               margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-              renew: bool = True, note: str = "") -> RLock:
+              renew: Optional[bool] = None, note: str = "") -> RLock:
         """As `lock`, which its thread may acquire again."""
         return RLock(
             self, (resource,),

@@ -18,7 +18,7 @@ class Kinds(Single, Generic[AnyLock, AnySemaphore, AnyElection]):
              ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
              max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
              margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-             renew: bool = True, note: str = "") -> AnyLock:
+             renew: Optional[bool] = None, note: str = "") -> AnyLock:
         """Exclusive: one holder of the resource; of several, all or none. `ttl`: how long the nodes keep it
         if this process ends; `wait`: how long to queue for it; `max_hold`: the longest validity;
         `min_hold`: how long the nodes keep it though it is released; `margin`: how long before its end
@@ -30,7 +30,7 @@ class Kinds(Single, Generic[AnyLock, AnySemaphore, AnyElection]):
     def reader(self, resource: str, *,
                ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
                max_hold: Optional[Seconds] = None, margin: Optional[Seconds] = None,
-               watchdog: Optional[Seconds] = None, renew: bool = True, note: str = "") -> AnyLock:
+               watchdog: Optional[Seconds] = None, renew: Optional[bool] = None, note: str = "") -> AnyLock:
         """A lock that others may have at once, all of them readers. The rest is as of `lock`."""
         return self._lock((resource,), options_of(
             ttl, wait, max_hold, None, margin, watchdog, renew, note, shared=True))
@@ -39,7 +39,7 @@ class Kinds(Single, Generic[AnyLock, AnySemaphore, AnyElection]):
                ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
                max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
                margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-               renew: bool = True, note: str = "") -> AnyLock:
+               renew: Optional[bool] = None, note: str = "") -> AnyLock:
         """A lock that keeps out the readers of the resource, too. The rest is as of `lock`."""
         return self._lock((resource,), options_of(
             ttl, wait, max_hold, min_hold, margin, watchdog, renew, note))
@@ -48,7 +48,7 @@ class Kinds(Single, Generic[AnyLock, AnySemaphore, AnyElection]):
                   ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
                   max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
                   margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-                  renew: bool = True, note: str = "") -> AnySemaphore:
+                  renew: Optional[bool] = None, note: str = "") -> AnySemaphore:
         """At most so many at once. Each takes one, or as many `permits` together, 64 at most, or none. The
         rest is as of `lock`."""
         return self._semaphore(resource, options_of(
@@ -59,7 +59,7 @@ class Kinds(Single, Generic[AnyLock, AnySemaphore, AnyElection]):
                  ttl: Optional[Seconds] = None, wait: Optional[Seconds] = float("inf"),
                  max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
                  margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-                 renew: bool = True, note: str = "") -> AnyElection:
+                 renew: Optional[bool] = None, note: str = "") -> AnyElection:
         """One leader of all that campaign under the name. The rest is as of `lock`; a campaign waits
         without a limit."""
         return self._election(name, options_of(

@@ -4,6 +4,7 @@ import os
 import select
 import threading
 import time
+import weakref
 from typing import Any, Dict, Optional, Protocol, Tuple
 
 from ._errors import CLIENT_CLOSED, LOST, ForkedError, NotHeld, check, error_of
@@ -23,6 +24,12 @@ class Nodes(Protocol):
     def acquire(self, resources: Resources, options: Options) -> "Lease": ...
 
     def inspect(self, resource: str) -> Dict[str, Any]: ...
+
+
+class Levels(Protocol):
+    """A lock that its thread may acquire again."""
+
+    def end_level(self, lease: "Lease") -> bool: ...
 
 
 class Lost:
@@ -62,7 +69,7 @@ class Lease(Single):
     background. In a child process it is lost, and stays the parent's."""
 
     __slots__ = ("_handle", "_client", "_gate", "_long", "_detached", "_waiters", "_was_lost", "_fence",
-                 "resources", "__weakref__")
+                 "_levels", "resources", "__weakref__")
 
     def __init__(self, client: Nodes, resources: Tuple[str, ...]) -> None:
         # The library writes the lease here: no signal can come between the two.
@@ -70,13 +77,14 @@ class Lease(Single):
         self._client = client
         # The first is of the handle, and never held during a call to a node. The second is of calls that
         # ask nodes, which the end of the lease waits for. A child process touches neither: a thread that
-        # it does not have may hold them.
-        self._gate = threading.Lock()
-        self._long = threading.Lock()
+        # it does not have may hold them. A handler of a signal may call what it has interrupted.
+        self._gate = threading.RLock()
+        self._long = threading.RLock()
         self._detached: Optional[_Handle] = None
         self._waiters = 0
         self._was_lost = False
         self._fence = 0
+        self._levels: "Optional[weakref.ref[Levels]]" = None
         self.resources = resources
 
     def _granted(self) -> "Lease":
@@ -97,7 +105,8 @@ class Lease(Single):
     def __exit__(self, kind: Any, _error: Any, _trace: Any) -> None:
         """Releases the lease. Raises LeaseLost if the section did not have it until its end, unless an
         exception is already on its way."""
-        self._end_section(kind is not None)
+        if not self._ends_level():
+            self._end_section(kind is not None)
 
     def __repr__(self) -> str:
         return f"<redlock_quorum.Lease {'+'.join(self.resources)!r} fence {self._fence}>"
@@ -156,7 +165,9 @@ class Lease(Single):
     def release(self) -> None:
         """Releases it, and waits until a quorum of nodes has answered. The lease is over with this
         call, whatever it raises: LeaseLost, NotHeld, NoQuorum; in that case the client goes on in the
-        background."""
+        background. That of an RLock goes on while the thread has other levels of it."""
+        if self._ends_level():
+            return
         check(self._release(), self._client.process)
 
     def detach(self) -> None:
@@ -176,6 +187,11 @@ class Lease(Single):
         while self._detached is not None and self._long.acquire(blocking=False):
             self._detached = None
             self._long.release()
+
+    def _ends_level(self) -> bool:
+        """Whether only a level of its lock ends, and others go on."""
+        lock = None if self._levels is None or self._is_foreign() else self._levels()
+        return lock is not None and lock.end_level(self)
 
     def _is_over(self) -> bool:
         return not self._handle

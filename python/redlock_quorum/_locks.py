@@ -1,12 +1,14 @@
 # The kinds of lock that programs use, all of them on a client; know no node.
 # SPDX-License-Identifier: MIT
+import contextlib
 import dataclasses
 import functools
 import inspect
-import os
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, TypeVar
+import weakref
+from typing import (Any, Callable, Dict, Generator, Iterator, List, Literal, Optional, Tuple, TypeVar,
+                    overload)
 
 from . import _interrupts
 from ._errors import (CONTENDED, Contended, Error, InvalidArgument, LeaseLost, NoQuorum, NotHeld,
@@ -18,57 +20,55 @@ from ._times import NO_WAIT, Seconds, milliseconds, waiting
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_gate = threading.Lock()  # of the stacks below; held for no call
-
-
-def _begin_again() -> None:
-    global _gate
-    _gate = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_begin_again)
-
-
 class Stack:
     """The leases of one lock object, with the holder of each: a thread or a task, itself, since numbers of
-    threads are used again."""
+    threads are used again. It has no lock, which a handler of a signal might wait for in vain: each change
+    is one call of a list."""
 
     def __init__(self) -> None:
         self._held: List[Tuple[Any, Any, bool]] = []
         self._prune_at = 8
 
     def add(self, who: Any, lease: Any, is_section: bool) -> None:
-        with _gate:
-            self._held.append((who, lease, is_section))
-            if len(self._held) >= self._prune_at:
-                self._held = [one for one in self._held if one[2] or not one[1]._is_over()]
-                self._prune_at = 2 * len(self._held) + 8
+        self._held.append((who, lease, is_section))
+        if len(self._held) >= self._prune_at:
+            for one in self._held.copy():
+                if not one[2] and one[1]._is_over():
+                    self._drop(one)
+            self._prune_at = 2 * len(self._held) + 8
 
     def has_section_of(self, who: Any) -> bool:
-        with _gate:
-            return any(one[0] is who and one[2] and one[1].valid for one in self._held)
+        return any(one[0] is who and one[2] and one[1].valid for one in self._held.copy())
 
     def take(self, who: Any, is_section: bool) -> Optional[Any]:
         """The last one of `who`; else, since a section may be left on another thread or in another task
         than it was entered, the last one of any."""
-        with _gate:
-            fitting = [one for one in self._held
+        while True:
+            fitting = [one for one in self._held.copy()
                        if one[2] == is_section and (is_section or not one[1]._is_over())]
             if not fitting:
                 return None
             own = [one for one in fitting if one[0] is who]
             last = (own or fitting)[-1]
-            self._held = [one for one in self._held if one is not last]
-            return last[1]
+            if self._drop(last):
+                return last[1]
 
     def remove(self, lease: Any) -> None:
         """Keeps it no longer, if it was kept."""
-        with _gate:
-            self._held = [one for one in self._held if one[1] is not lease]
+        for one in self._held.copy():
+            if one[1] is lease:
+                self._drop(one)
 
     def has_valid(self) -> bool:
-        with _gate:
-            return any(one[1].valid for one in self._held)
+        return any(one[1].valid for one in self._held.copy())
+
+    def _drop(self, one: Tuple[Any, Any, bool]) -> bool:
+        """False where another thread was faster."""
+        try:
+            self._held.remove(one)
+        except ValueError:
+            return False
+        return True
 
 
 def options_for(options: Options, blocking: bool, timeout: Optional[Seconds]) -> Options:
@@ -98,6 +98,12 @@ class Lock(Single):
     def resources(self) -> Tuple[str, ...]:
         """What it locks."""
         return self._resources.names
+
+    @overload
+    def acquire(self, blocking: Literal[True] = True, timeout: Optional[Seconds] = None) -> Lease: ...
+
+    @overload
+    def acquire(self, blocking: bool, timeout: Optional[Seconds] = None) -> Optional[Lease]: ...
 
     def acquire(self, blocking: bool = True, timeout: Optional[Seconds] = None) -> Optional[Lease]:
         """Waits for the lease, for `timeout` in place of the lock's own `wait`. The caller releases it, or
@@ -204,20 +210,36 @@ class Semaphore(Lock):
     _may_nest = True
 
 
+Levels = Tuple[bool, ...]
+"""Whether each is a section, the outermost first; an acquire is none."""
+
+
+def last_of(levels: Levels, is_section: bool) -> Optional[int]:
+    """Where the last one of that kind is."""
+    return max((i for i, one in enumerate(levels) if one == is_section), default=None)
+
+
 class RLock(Single):
-    """A lock that its thread may acquire again; one lease stands behind all levels."""
+    """A lock that its thread may acquire again; one lease stands behind all levels. Each level ends once: by
+    its section, by `release`, or by that of the lease, which as a context manager ends what `acquire` began."""
 
     def __init__(self, client: Nodes, resources: Tuple[str, ...], options: Options) -> None:
         self._client = client
         self._resources = Resources(resources)
         self._options = options
-        self._held: Dict[Any, Tuple[Lease, int]] = {}  # of each thread, with its levels
+        self._held: Dict[Any, Tuple[Lease, Levels]] = {}  # of each thread
+
+    @overload
+    def acquire(self, blocking: Literal[True] = True, timeout: Optional[Seconds] = None) -> Lease: ...
+
+    @overload
+    def acquire(self, blocking: bool, timeout: Optional[Seconds] = None) -> Optional[Lease]: ...
 
     def acquire(self, blocking: bool = True, timeout: Optional[Seconds] = None) -> Optional[Lease]:
         """As `Lock.acquire`; the lease of the outermost level. Raises LeaseLost if the thread has the lock
-        and lost its lease: no level more begins."""
+        and its lease is over: no level more begins."""
         try:
-            return self._begin(blocking, timeout)
+            return self._begin(False, options_for(self._options, blocking, timeout))
         except Contended:
             if blocking:
                 raise
@@ -225,9 +247,21 @@ class RLock(Single):
 
     def release(self) -> None:
         """Ends one level of this thread; the last one releases the lease, and raises what that does."""
-        if threading.current_thread() not in self._held:
+        me = threading.current_thread()
+        if me not in self._held:
             raise NotHeld("this thread does not hold the lock")
-        self._end(False)
+        lease, levels = self._held[me]
+        if not self._end(me, last_of(levels, False)):
+            lease.release()
+
+    def end_level(self, lease: Lease) -> bool:
+        """Ends what `acquire` began last. Whether other levels have the lease; False, too, where all that are
+        left are sections: one that releases its lease itself ends it."""
+        for who, (held, levels) in list(self._held.items()):
+            last = last_of(levels, False)
+            if held is lease and last is not None:
+                return self._end(who, last)
+        return False
 
     def locked(self) -> bool:
         """Whether anybody holds it, by what a quorum of nodes says."""
@@ -239,29 +273,41 @@ class RLock(Single):
         return held is not None and held[0].valid
 
     def __enter__(self) -> Lease:
-        return self._begin(True, None)
+        return self._begin(True, self._options)
 
     def __exit__(self, kind: Any, _error: Any, _trace: Any) -> None:
-        """Ends one level: of this thread, else of the one that entered last."""
-        self._end(kind is not None)
+        """Ends one section: of this thread, else of the one that entered last."""
+        # As of Lock.__exit__: a handler that raises before the level is taken leaves it open.
+        me: Any = threading.current_thread()
+        having = [who for who, (_, levels) in list(self._held.items()) if True in levels]
+        if not having:
+            if kind is not None:
+                return
+            raise NotHeld("no section of this lock is open")
+        who = me if me in having else having[-1]
+        lease, levels = self._held[who]
+        if not self._end(who, last_of(levels, True)):
+            lease._end_section(kind is not None)
 
     def __call__(self, function: F) -> F:
         """Decorates a plain function: each of its calls is a section."""
         return in_sections(self, function)
 
-    def _begin(self, blocking: bool, timeout: Optional[Seconds]) -> Lease:
+    def _begin(self, is_section: bool, options: Options) -> Lease:
         me = threading.current_thread()
         before = self._held.get(me)
         lease: Optional[Lease] = None
         try:
             if before is None:
-                lease = self._client.acquire(self._resources, options_for(self._options, blocking, timeout))
-                self._held[me] = (lease, 1)
+                lease = self._client.acquire(self._resources, options)
+                lease._levels = weakref.ref(self)
+                self._held[me] = (lease, (is_section,))
                 return lease
             lease, levels = before
             if not lease.valid:
-                raise LeaseLost(f"the lease of {str(self._resources)!r} was lost")
-            self._held[me] = (lease, levels + 1)
+                how = "released in an outer section" if lease._is_over() else "lost"
+                raise LeaseLost(f"the lease of {str(self._resources)!r} was {how}")
+            self._held[me] = (lease, (*levels, is_section))
             return lease
         except BaseException:  # also that of a handler of a signal: no level begins, and none is ended
             if before is None:
@@ -271,21 +317,16 @@ class RLock(Single):
             del lease, before  # which else live as long as the exception
             raise
 
-    def _end(self, has_failed: bool) -> None:
-        # As of Lock.__exit__: a handler that raises before the level is taken leaves it open.
-        me: Any = threading.current_thread()
-        if me not in self._held:
-            me = next(reversed(list(self._held)), None)
-        if me is None:
-            if has_failed:
-                return
-            raise NotHeld("no section of this lock is open")
-        lease, levels = self._held[me]
-        if levels > 1:
-            self._held[me] = (lease, levels - 1)
-            return
-        del self._held[me]
-        lease._end_section(has_failed)
+    def _end(self, who: Any, which: Optional[int]) -> bool:
+        """Ends that level of the thread, else its last one. Whether others are left."""
+        lease, levels = self._held[who]
+        at = len(levels) - 1 if which is None else which
+        left = levels[:at] + levels[at + 1:]
+        if left:
+            self._held[who] = (lease, left)
+        else:
+            del self._held[who]
+        return bool(left)
 
 
 class RateLimiter(Single):
@@ -376,9 +417,41 @@ def pause_of(every: Seconds) -> float:
 
 
 class Candidate(Single):
-    """What both kinds of election have of their term."""
+    """What both kinds of election have of their terms. A term that was lost may be cleaned up in its section
+    while another campaign is under way: each section ends its own."""
 
     _term: Any = None
+    _name: str
+
+    def __init__(self) -> None:
+        self._sections = Stack()
+        self._campaigns: List[object] = []  # the first is under way
+
+    @contextlib.contextmanager
+    def _campaign(self) -> Iterator[None]:
+        mine = object()
+        try:
+            self._campaigns.append(mine)
+            if self._campaigns[0] is not mine:
+                raise WouldDeadlock(f"this election campaigns for {self._name!r} already")
+            if self.held:
+                raise WouldDeadlock(f"this election leads {self._name!r} already")
+            yield
+        finally:
+            if mine in self._campaigns:
+                self._campaigns.remove(mine)
+
+    def _left(self, who: Any) -> Any:
+        """The term of the section that is left. The election has it no longer."""
+        term = self._sections.take(who, True)
+        if self._term is term:
+            self._term = None
+        return term
+
+    def _raise_loss(self, term: Any, kind: Any) -> None:
+        """Also where the next campaign has ended the lost term."""
+        if kind is None and term.lost.is_set():
+            raise LeaseLost(f"the term of {self._name!r} was lost")
 
     @property
     def held(self) -> bool:
@@ -396,6 +469,7 @@ class Election(Candidate):
     resource with that name, which a lock of that name excludes."""
 
     def __init__(self, client: Nodes, name: str, options: Options) -> None:
+        super().__init__()
         self._client = client
         self._name = name
         self._resources = Resources((name,))
@@ -403,14 +477,14 @@ class Election(Candidate):
         self._term: Optional[Lease] = None
 
     def campaign(self) -> Lease:
-        """Waits until this election leads. The lease is that of the term."""
-        if self.held:
-            raise WouldDeadlock(f"this election leads {self._name!r} already")
-        lost, self._term = self._term, None
-        if lost is not None:
-            lost._end_section(True)  # else its keys would keep everybody out, this election too
-        self._term = self._client.acquire(self._resources, self._options)
-        return self._term
+        """Waits until this election leads. The lease is that of the term. Raises WouldDeadlock where it leads,
+        or campaigns in another thread."""
+        with self._campaign():
+            lost, self._term = self._term, None
+            if lost is not None:
+                lost._end_section(True)  # else its keys would keep everybody out, this election too
+            self._term = self._client.acquire(self._resources, self._options)
+            return self._term
 
     def resign(self) -> None:
         """Gives the leadership up; the next campaigner is woken. Raises LeaseLost if it was lost."""
@@ -428,22 +502,36 @@ class Election(Candidate):
         """Also for programs that do not campaign."""
         return leader_in(self._client.inspect(self._name))
 
-    def observe(self, every: Seconds = 1) -> Iterator[Optional[Leader]]:
+    def observe(self, every: Seconds = 1) -> Generator[Optional[Leader], None, None]:
         """`for leader in election.observe():` the leader, and each other one that follows; None while
-        there is none. It asks the nodes so often."""
+        there is none. It asks the nodes so often. While too few of them answer nothing counts as a change."""
         pause = pause_of(every)
         shown: Any = self
         while True:
-            leader = self.leader()
-            if shown is self or term_of(leader) != term_of(shown):
-                shown = leader
-                yield leader
+            with contextlib.suppress(NoQuorum):
+                leader = self.leader()
+                if shown is self or term_of(leader) != term_of(shown):
+                    shown = leader
+                    yield leader
             time.sleep(pause)
 
     def __enter__(self) -> Lease:
-        return self.campaign()
+        term: Optional[Lease] = None
+        try:
+            term = self.campaign()
+            self._sections.add(threading.current_thread(), term, True)
+            return term
+        except BaseException:  # also that of a handler of a signal: Python does not call __exit__ then
+            self._sections.remove(term)
+            if term is not None and self._term is term:
+                self._term = None
+            del term  # which else lives as long as the exception
+            raise
 
     def __exit__(self, kind: Any, _error: Any, _trace: Any) -> None:
-        term, self._term = self._term, None
+        """Resigns. Raises LeaseLost if the section did not lead until its end, unless an exception is already
+        on its way."""
+        term = self._left(threading.current_thread())
         if term is not None:
             term._end_section(kind is not None)
+            self._raise_loss(term, kind)

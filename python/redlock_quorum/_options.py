@@ -5,9 +5,10 @@ from typing import Any, Optional, Tuple
 
 from ._errors import InvalidArgument, WrongType
 from ._native import Options, c_char_p
-from ._times import Seconds, milliseconds, waiting
+from ._times import Seconds, or_default, waiting
 
 
+RENEW = -1  # as no_renew: also where the configuration says that leases are not renewed
 _DEFAULTS = Options(size=ctypes.sizeof(Options))
 
 
@@ -36,22 +37,23 @@ def count(name: str, value: Any, most: int) -> int:
 def options_of(ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
                max_hold: Optional[Seconds] = None, min_hold: Optional[Seconds] = None,
                margin: Optional[Seconds] = None, watchdog: Optional[Seconds] = None,
-               renew: bool = True, note: str = "", shared: bool = False, slots: int = 0,
+               renew: Optional[bool] = None, note: str = "", shared: bool = False, slots: int = 0,
                permits: int = 1) -> Options:
     """All that is given is read here: what is wrong is an error of this call."""
     options = Options.from_buffer_copy(_DEFAULTS)
-    options.ttl_ms = milliseconds("ttl", ttl)
+    options.ttl_ms = or_default("ttl", ttl)
     options.wait_ms = waiting(wait)
-    options.max_hold_ms = milliseconds("max_hold", max_hold)
-    options.min_hold_ms = milliseconds("min_hold", min_hold)
-    options.loss_margin_ms = milliseconds("margin", margin)
-    options.watchdog_ms = milliseconds("watchdog", watchdog)
+    options.max_hold_ms = or_default("max_hold", max_hold)
+    options.min_hold_ms = or_default("min_hold", min_hold)
+    options.loss_margin_ms = or_default("margin", margin)
+    options.watchdog_ms = or_default("watchdog", watchdog)
     options.slots = slots
     options.permits = permits
     if note != "":
         options.note = as_bytes("note", note)
     options.shared = shared
-    options.no_renew = not renew
+    if renew is not None:
+        options.no_renew = RENEW if renew else 1
     return options
 
 

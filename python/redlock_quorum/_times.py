@@ -27,15 +27,17 @@ def _rounded_up(seconds: float) -> int:
     return math.ceil(round(seconds * 1000, 6))
 
 
-def milliseconds(name: str, value: Optional[Seconds]) -> int:
-    """Rounded up. None is 0, which the library takes for the default; 0 itself is an error."""
-    if value is None:
-        return 0
+def milliseconds(name: str, value: Seconds, remedy: str = "") -> int:
+    """Rounded up."""
     seconds = seconds_of(name, value)
     if not 0 < seconds <= NO_LIMIT / 1000:
-        raise InvalidArgument(f"{name} must be more than 0 seconds and at most a year, not {value!r}; "
-                              "None is the default")
+        raise InvalidArgument(f"{name} must be more than 0 seconds and at most a year, not {value!r}{remedy}")
     return max(1, _rounded_up(seconds))
+
+
+def or_default(name: str, value: Optional[Seconds]) -> int:
+    """None is 0, which the library takes for the default; 0 itself is an error."""
+    return 0 if value is None else milliseconds(name, value, "; None is the default")
 
 
 def waiting(value: Optional[Seconds], name: str = "wait") -> int:

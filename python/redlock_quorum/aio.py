@@ -8,6 +8,8 @@ Tasks that wait for a lock need no thread, and those that wait for a loss wait f
 Other calls, which are short, are made by a few threads that end when they are idle. A task that is
 cancelled gives back what it was about to be granted."""
 import asyncio
+import collections
+import contextlib
 import functools
 import inspect
 import os
@@ -15,8 +17,8 @@ import queue
 import threading
 import time
 import weakref
-from typing import (Any, AsyncIterator, Awaitable, Callable, Dict, List, Mapping, Optional, Tuple, TypeVar,
-                    Union)
+from typing import (Any, AsyncGenerator, Awaitable, Callable, Deque, Dict, List, Literal, Mapping, Optional,
+                    Tuple, TypeVar, Union, overload)
 
 from . import _client, _interrupts, _lease, _locks
 from ._errors import (Contended, Error, LeaseLost, NoQuorum, NotHeld, ValidityExhausted, WouldDeadlock,
@@ -361,6 +363,12 @@ class Lock(Single):
         """What it locks."""
         return self._resources.names
 
+    @overload
+    async def acquire(self, blocking: Literal[True] = True, timeout: Optional[Seconds] = None) -> Lease: ...
+
+    @overload
+    async def acquire(self, blocking: bool, timeout: Optional[Seconds] = None) -> Optional[Lease]: ...
+
     async def acquire(self, blocking: bool = True, timeout: Optional[Seconds] = None) -> Optional[Lease]:
         """As `redlock_quorum.Lock.acquire`."""
         options = _locks.options_for(self._options, blocking, timeout)
@@ -433,27 +441,84 @@ class Lock(Single):
         return locked  # type: ignore[return-value]
 
 
+class _Line:
+    """The calls of one loop that were refused by one limiter and wait, and those behind them: the first one
+    rests and asks the nodes."""
+
+    def __init__(self) -> None:
+        self.is_taken = False
+        self._waiting: "Deque[asyncio.Future[None]]" = collections.deque()
+
+    async def enter(self, seconds: float) -> bool:
+        """Whether it is the first, at once or within that time."""
+        if not self.is_taken:
+            self.is_taken = True
+            return True
+        if seconds <= 0:
+            return False
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await asyncio.wait((turn,), timeout=seconds)
+        except asyncio.CancelledError:
+            if turn.done():
+                self.leave()
+            raise
+        finally:
+            turn.cancel()  # unless it came
+        return not turn.cancelled()
+
+    def leave(self) -> None:
+        """The next one that waits is the first."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                return turn.set_result(None)
+        self.is_taken = False
+
+
 class RateLimiter(Single):
     """As `redlock_quorum.RateLimiter`."""
 
     def __init__(self, sync: _locks.RateLimiter) -> None:
         self._sync = sync
+        self._lines: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Line]" = weakref.WeakKeyDictionary()
+        self._free_at = 0.0
 
     async def acquire(self, wait: Seconds = 0, cost: int = 1) -> None:
         """Uses one time up, or `cost` or none (1 to the limit, at most 64), and waits for them for so
         long. Raises Contended, with `retry_after`."""
         wait_ms, number = waiting(wait), count("cost", cost, 1000)
         end = time.monotonic() + max(0, wait_ms) / 1000
-        while True:
+        line = self._lines.setdefault(asyncio.get_running_loop(), _Line())
+        error = None
+        if not line.is_taken:
             error = await self._use(number)
             if error is None:
                 return
-            left = end - time.monotonic()
-            if not isinstance(error, (Contended, NoQuorum, ValidityExhausted)) or left <= 0:
-                raise error
-            # As the library rests where nodes failed.
-            pause = max(0.001, error.retry_after) if isinstance(error, Contended) else 0.1
-            await asyncio.sleep(min(left, pause))
+        if not await line.enter(end - time.monotonic()):
+            raise error or self._refusal()
+        try:
+            while error is not None or (error := await self._use(number)) is not None:
+                await self._rest(error, end)
+                error = None
+        finally:
+            line.leave()
+            del error  # which has this frame
+
+    async def _rest(self, error: Error, end: float) -> None:
+        now = time.monotonic()
+        # As the library rests where nodes failed.
+        pause = max(0.001, error.retry_after) if isinstance(error, Contended) else 0.1
+        self._free_at = now + pause
+        if not isinstance(error, (Contended, NoQuorum, ValidityExhausted)) or now >= end:
+            raise error
+        await asyncio.sleep(min(end - now, pause))
+
+    def _refusal(self) -> Contended:
+        error = Contended("others of this program wait for this limit")
+        error.retry_after = max(0.001, self._free_at - time.monotonic())
+        return error
 
     async def _use(self, number: int) -> Optional[Error]:
         cancel = _interrupts.Cancel()
@@ -472,7 +537,6 @@ class RateLimiter(Single):
             return False
         return True
 
-
     async def set_limit(self, limit: int) -> None:
         """From now on so many, of all programs, until another number is set: up or down."""
         await _in_thread(lambda: self._sync.set_limit(limit))
@@ -482,6 +546,7 @@ class Election(_locks.Candidate):
     """As `redlock_quorum.Election`."""
 
     def __init__(self, client: _client.Client, name: str, options: Options) -> None:
+        super().__init__()
         self._client = client
         self._name = name
         self._resources = Resources((name,))
@@ -489,14 +554,14 @@ class Election(_locks.Candidate):
         self._term: Optional[Lease] = None
 
     async def campaign(self) -> Lease:
-        """Waits until this election leads. The lease is that of the term."""
-        if self.held:
-            raise WouldDeadlock(f"this election leads {self._name!r} already")
-        lost, self._term = self._term, None
-        if lost is not None:
-            await lost._end_section(True)  # else its keys would keep everybody out, this election too
-        self._term = Lease(await _calls_here().acquire(self._client, self._resources, self._options))
-        return self._term
+        """Waits until this election leads. The lease is that of the term. Raises WouldDeadlock where it leads,
+        or campaigns in another task."""
+        with self._campaign():
+            lost, self._term = self._term, None
+            if lost is not None:
+                await lost._end_section(True)  # else its keys would keep everybody out, this election too
+            self._term = Lease(await _calls_here().acquire(self._client, self._resources, self._options))
+            return self._term
 
     async def resign(self) -> None:
         """Gives the leadership up; the next campaigner is woken. Raises LeaseLost if it was lost."""
@@ -535,29 +600,33 @@ class Election(_locks.Candidate):
         """Also for programs that do not campaign."""
         return _locks.leader_in(await _in_thread(lambda: self._client.inspect(self._name)))
 
-    async def observe(self, every: Seconds = 1) -> "AsyncIterator[Optional[_locks.Leader]]":
-        """`async for leader in election.observe():` the leader, and each other one that follows; None
-        while there is none. It asks the nodes so often."""
+    async def observe(self, every: Seconds = 1) -> "AsyncGenerator[Optional[_locks.Leader], None]":
+        """`async for leader in election.observe():` as of `redlock_quorum.Election`."""
         pause = _locks.pause_of(every)
         shown: Any = self
         while True:
-            leader = await self.leader()
-            if shown is self or _locks.term_of(leader) != _locks.term_of(shown):
-                shown = leader
-                yield leader
+            with contextlib.suppress(NoQuorum):
+                leader = await self.leader()
+                if shown is self or _locks.term_of(leader) != _locks.term_of(shown):
+                    shown = leader
+                    yield leader
             await asyncio.sleep(pause)
 
     async def __aenter__(self) -> Lease:
-        return await self.campaign()
+        term = await self.campaign()
+        self._sections.add(asyncio.current_task(), term, True)
+        return term
 
     async def __aexit__(self, kind: Any, _error: Any, _trace: Any) -> None:
-        term, self._term = self._term, None
+        term = self._left(asyncio.current_task())
         if term is not None:
             await term._end_section(kind is not None)
+            self._raise_loss(term, kind)
 
 
 class Client(Kinds[Lock, Lock, Election]):
-    """As `redlock_quorum.Client`, whose locks it has; calls that wait for the nodes are coroutines."""
+    """As `redlock_quorum.Client`, whose locks it has, but for `rlock`, which is of threads; calls that wait for
+    the nodes are coroutines."""
 
     def __init__(self, configuration: "Union[str, os.PathLike[str], Mapping[str, Any], _client.Client]"
                  ) -> None:
@@ -598,7 +667,7 @@ class Client(Kinds[Lock, Lock, Election]):
         """At most `limit` times in any `period`."""
         return RateLimiter(self._sync.rate_limiter(resource, limit, period))
 
-    async def adopt(self, token: str, *, ttl: Optional[Seconds] = None, renew: bool = True,
+    async def adopt(self, token: str, *, ttl: Optional[Seconds] = None, renew: Optional[bool] = None,
                     max_hold: Optional[Seconds] = None) -> Lease:
         """Takes over a lease that another process acquired, by its `Lease.token`."""
         lease: _lease.Lease = await _in_thread(lambda: self._sync._adopt(token, ttl, renew, max_hold))

@@ -53,7 +53,7 @@ acquire_options as_terms(const redlock_options& given, const acquire_options& de
     out.loss_margin = or_default(given.loss_margin_ms, defaults.loss_margin);
     out.watchdog = or_default(given.watchdog_ms, defaults.watchdog);
     if (given.shared != 0) out.mode = lock_mode::shared;
-    if (given.no_renew != 0) out.renew = false;
+    if (given.no_renew != 0) out.renew = given.no_renew == REDLOCK_RENEW;
     out.slots = given.slots;
     out.permits = std::max<std::uint16_t>(given.permits, 1);
     if (given.note != nullptr) out.note = given.note;

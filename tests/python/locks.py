@@ -10,6 +10,7 @@ import math
 import os
 import pathlib
 import pickle
+import signal
 import sys
 import threading
 import time
@@ -73,8 +74,10 @@ class Locks(TwoClients):
 
     def test_what_is_detached_beside_an_extension_ends_after_it(self):
         lease = self.client.lock(self.id(), ttl=30).acquire()
-        with lease._long:  # as another thread that extends it
-            lease.detach()
+        detaches = threading.Thread(target=lease.detach)
+        with lease._long:  # as this thread extends it
+            detaches.start()
+            detaches.join()
             self.assertEqual(self.client.stats()["leases"], 1)
         self.assertRaises(redlock.NotHeld, lease.extend, 30)
         await_value(self, "leases", lambda: self.client.stats()["leases"], 0)
@@ -200,6 +203,78 @@ class Locks(TwoClients):
             return call()
         except redlock.Error as error:
             return error
+
+    def test_each_level_of_an_rlock_ends_once(self):
+        lock = self.client.rlock(self.id())
+        for _ in range(2):
+            with lock.acquire() as outer:
+                with lock.acquire():
+                    pass
+                self.assertTrue(outer.valid)
+                with lock:
+                    lock.acquire()
+                    outer.release()
+                    lock.acquire()
+                    lock.release()
+                    self.assertTrue(outer.valid)
+                self.assertTrue(self.is_held())
+            self.assertFalse(self.is_held())
+        with lock as lease:
+            lease.release()  # of a section alone
+            self.assertFalse(self.is_held())
+            with self.assertRaisesRegex(redlock.LeaseLost, "released in an outer section"):
+                lock.acquire()
+        lease = lock.acquire()
+        lease.release()
+        with self.assertRaises(redlock.NotHeld):
+            lease.release()
+        self.assertRaises(redlock.NotHeld, lock.release)
+        lock.acquire()
+        lock._held[threading.current_thread()][0].release()
+        lock.acquire()
+        del lock  # its lease goes on by itself
+        gc.collect()
+        await_value(self, "held", self.is_held, False)
+
+    def test_the_last_release_of_an_rlock_raises_what_that_of_its_lease_does(self):
+        lock = self.client.rlock(self.id(), ttl=0.2, renew=False)
+        lock.acquire().lost.wait()
+        self.assertRaises(redlock.LeaseLost, lock.release)
+        self.assertRaises(redlock.NotHeld, lock.release)
+
+    def test_a_handler_may_call_what_it_interrupted(self):
+        def ring(handler, seconds):
+            signal.signal(signal.SIGALRM, handler)
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+
+        def is_stuck(*_):
+            raise TimeoutError("the call waits for what it interrupted")
+
+        def during(call, what):
+            """Until the handler has called `what` during a call, which it may end."""
+            said = []
+
+            def handler(*_):
+                ring(is_stuck, LONGEST_S)
+                said.append(self.catch(what))
+            ring(handler, 0.02)
+            while not said:
+                self.catch(call)
+            ring(signal.SIG_IGN, 0)
+            return said[0]
+
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.getsignal(signal.SIGALRM))
+        lock = self.client.lock(self.id())
+        for _ in range(10):
+            lease = lock.acquire()
+            self.assertIsNone(during(lambda: lease.extend(5), lease.release))
+            self.assertFalse(self.is_held())
+            lease = lock.acquire()
+            self.assertTrue(during(lambda: lease.valid, lambda: lease.valid))
+            self.assertFalse(during(lease.lost.is_set, lease.lost.is_set))
+            self.assertTrue(during(lock.owned, lock.owned))
+            self.assertIsNone(during(lock.owned, lock.release))
+            self.assertFalse(self.is_held())
 
     def test_an_rlock_that_was_lost_is_entered_no_deeper(self):
         lock = self.client.rlock(self.id(), ttl=0.2, renew=False, wait=LONGEST_S)
@@ -504,6 +579,36 @@ class Locks(TwoClients):
         thread.join()
         self.assertTrue(theirs.held)
         theirs.resign()
+
+    def test_each_section_of_an_election_ends_its_own_term(self):
+        election = self.client.election(self.id(), ttl=0.5, renew=False)
+        with self.assertRaises(redlock.LeaseLost):
+            with election as first:
+                self.assertRaises(redlock.WouldDeadlock, election.campaign)
+                first.lost.wait()
+                second = []
+                thread = threading.Thread(target=lambda: second.append(election.__enter__()))
+                thread.start()
+                thread.join()
+        self.assertTrue(second[0].fence > first.fence and election.fence == second[0].fence)
+        self.assertTrue(second[0].valid)
+        election.__exit__(KeyError, None, None)
+        self.assertFalse(second[0].valid or election.held or self.is_held())
+
+    def test_one_campaign_of_an_election_at_a_time(self):
+        election = self.client.election(self.id())
+        said = []
+        with self.other.lock(self.id()):
+            thread = threading.Thread(target=lambda: said.append(election.campaign()))
+            thread.start()
+            await_value(self, "waiting", lambda: self.client.inspect(self.id())["waiting"], 1)
+            self.assertRaises(redlock.WouldDeadlock, election.campaign)
+        thread.join()
+        self.assertRaises(redlock.WouldDeadlock, election.campaign)
+        self.assertTrue(said[0].valid)
+        election.resign()
+        election.campaign()
+        election.resign()
 
     def test_a_lost_term_does_not_keep_its_election_out(self):
         election = self.client.election(self.id(), ttl=30, max_hold=0.3)

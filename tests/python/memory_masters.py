@@ -1,11 +1,13 @@
 # The Python package on the test kit's masters: losses and refusals in virtual time.
 # SPDX-License-Identifier: MIT
 """usage: REDLOCK_LIBRARY=FILE PYTHONPATH=DIR memory_masters.py [TEST...]; FILE has kit/masters.h, too."""
+import contextlib
 import ctypes
 import gc
 import threading
 import time
 import unittest
+import unittest.mock
 
 import redlock_quorum as redlock
 from redlock_quorum import _native
@@ -19,6 +21,7 @@ for name, more in (("new", [ctypes.c_size_t]), ("free", [ctypes.c_void_p]),
                    ("configuration", [ctypes.c_void_p]),
                    ("advance", [ctypes.c_void_p, ctypes.c_int64]),
                    ("shut_down", [ctypes.c_void_p, ctypes.c_size_t]),
+                   ("hang", [ctypes.c_void_p, ctypes.c_size_t]), ("resume", [ctypes.c_void_p, ctypes.c_size_t]),
                    ("occupy", [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64]),
                    ("holding", [ctypes.c_void_p, ctypes.c_char_p])):
     getattr(KIT, f"redlock_masters_{name}").argtypes = more
@@ -67,6 +70,36 @@ class MemoryMasters(unittest.TestCase):
         self.assertIsNotNone(again)
         again.release()
         del lease, again
+
+    def test_an_outage_is_no_change_of_leaders(self):
+        def resign():
+            with contextlib.suppress(redlock.Error):  # a lost term is a change, too
+                leads.resign()
+
+        def pass_time(goes_on):
+            end = time.monotonic() + LONGEST_S
+            while goes_on():
+                self.assertLess(time.monotonic(), end, f"{looks.call_count} looks, which saw {seen}")
+                self.advance(0.01)
+
+        leads = self.client.election(self.id())
+        leads.campaign()
+        observed = self.client.election(self.id()).observe(every=0.001)
+        self.assertIsNotNone(next(observed))
+        seen = []
+        with unittest.mock.patch.object(redlock.Client, "inspect", wraps=self.client.inspect) as looks:
+            for node in (0, 2):
+                KIT.redlock_masters_hang(self.masters, node)
+            observes = threading.Thread(target=lambda: seen.append(next(observed, "over")))
+            observes.start()
+            pass_time(lambda: looks.call_count < 3 and observes.is_alive())
+            self.assertEqual(seen, [])
+            for node in (0, 2):
+                KIT.redlock_masters_resume(self.masters, node)
+            resigns = threading.Thread(target=resign)
+            resigns.start()
+            pass_time(lambda: resigns.is_alive() or observes.is_alive())
+        self.assertEqual(seen, [None])
 
     def test_too_few_nodes_are_named(self):
         for node in (0, 2):

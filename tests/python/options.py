@@ -86,6 +86,10 @@ class Options(TwoClients):
 
     def renew(self, kind, resource, **how):
         self.assertIn("expired", self.loss(kind, resource, ttl=NEAR_S, **how))
+        if not how:  # which what the caller says overrules
+            lease, release = self.take(self.client, kind, resource, ttl=NEAR_S, renew=True)
+            self.assertFalse(lease.lost.wait(4 * NEAR_S))
+            release()
 
     def note(self, kind, resource, **how):
         _, release = self.take(self.client, kind, resource, **how)

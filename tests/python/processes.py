@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -156,6 +157,18 @@ has_it.wait()
         self.assertEqual(self.end_of(python(program, self.id()))[0], 0)
         self.assertFalse(self.state()["held"])
 
+    def test_the_end_of_a_child_of_multiprocessing_releases(self):
+        def work():
+            global kept  # until the end, as by a worker of a pool
+            kept = redlock.Client.from_environment()
+            kept = kept, kept.lock(self.id(), ttl=30).acquire()
+
+        child = multiprocessing.get_context("fork").Process(target=work)
+        child.start()
+        child.join()
+        self.assertEqual(child.exitcode, 0)
+        self.assertFalse(self.state()["held"])
+
     def test_a_waiting_thread_does_not_keep_the_interpreter(self):
         program = """
 import threading
@@ -190,7 +203,17 @@ while client.stats()["waiting"] == 0:
 
     def test_a_child_looks_at_a_lease_that_a_thread_is_inside_of(self):
         lease = self.client.lock(self.id()).acquire()
-        with lease._gate, lease._long, _locks._gate:  # as threads that the child lacks may have them
+        is_inside, may_leave = threading.Event(), threading.Event()
+
+        def be_inside():  # a thread that the child lacks
+            with lease._gate, lease._long:
+                is_inside.set()
+                may_leave.wait()
+
+        inside = threading.Thread(target=be_inside)
+        inside.start()
+        is_inside.wait()
+        try:
             child = os.fork()
             if child == 0:
                 said = [lease.valid, lease.remaining, lease.token, lease.lost.is_set(),
@@ -210,6 +233,9 @@ while client.stats()["waiting"] == 0:
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
             self.assertEqual(ended, (child, 0))
+        finally:
+            may_leave.set()
+            inside.join()
         lease.release()
 
     def test_a_section_in_a_child_is_an_error(self):

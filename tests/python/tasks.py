@@ -241,6 +241,19 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(await election.lead(work), "done")
         self.assertIsNone(await observed.__anext__())
 
+    async def test_each_section_of_an_election_ends_its_own_term(self):
+        election = self.client.election(self.id(), ttl=0.5, renew=False)
+        with self.assertRaises(redlock.LeaseLost):
+            async with election as first:
+                with self.assertRaises(redlock.WouldDeadlock):
+                    await election.campaign()
+                await first.lost
+                second = await asyncio.ensure_future(election.__aenter__())
+        self.assertTrue(second.valid and second.fence > first.fence)
+        self.assertEqual(election.fence, second.fence)
+        await election.__aexit__(KeyError, None, None)
+        self.assertFalse(second.valid or election.held)
+
     async def test_work_of_a_lost_term_is_cancelled(self):
         election = self.client.election(self.id(), ttl=30, max_hold=0.3)
         began = time.monotonic()
@@ -325,6 +338,26 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
             await asyncio.wait((task,))
         await self.await_value("calls", lambda: aio._threads._calls, 0)
         self.assertTrue(await limiter.try_acquire())  # some may have been over by then
+
+    async def test_calls_of_a_limiter_are_allowed_in_their_order(self):
+        limiter = self.client.rate_limiter(self.id(), 4, 0.5)
+        allowed = []
+
+        async def call(number, cost):
+            await limiter.acquire(wait=LONGEST_S, cost=cost)
+            allowed.append(number)
+        await asyncio.gather(*(limiter.acquire() for _ in range(4)))
+        first = asyncio.ensure_future(call(0, 1))
+        await self.await_value("calls that rest", lambda: limiter._free_at > 0, True)
+        waiting = [asyncio.ensure_future(call(n, 4 if n == 3 else 1)) for n in range(1, 8)]
+        await asyncio.sleep(0)
+        with self.assertRaises(redlock.Contended) as caught:
+            await limiter.acquire()
+        self.assertGreater(caught.exception.retry_after, 0)
+        self.assertFalse(await limiter.try_acquire())
+        waiting.pop(4).cancel()
+        await asyncio.gather(first, *waiting)
+        self.assertEqual(allowed, [0, 1, 2, 3, 4, 6, 7])
 
     async def test_a_call_without_a_thread_is_not_made_later(self):
         threads, made = aio._Threads(), []
