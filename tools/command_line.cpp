@@ -193,10 +193,6 @@ command_line printing(std::string text) {
     }};
 }
 
-CLI::Option* file(CLI::App& to, const char* name, std::string& into, const char* text) {
-    return to.add_option(name, into, text)->type_name("FILE");
-}
-
 class parser {
 public:
     parser();
@@ -242,7 +238,14 @@ private:
     CLI::App app_{"Locks over a quorum of independent Redis masters", "redlock"};
     std::map<const CLI::App*, std::function<command_line()>> results_;  // of each command
     CLI::App* run_ = nullptr;
-    CLI::Option* config_ = nullptr;
+    // An empty name is that of a variable which was not set: it must not mean another place.
+    CLI::Option* file(CLI::App& to, const char* name, std::string& into, const char* text) {
+        CLI::Option* const out = to.add_option(name, into, text)->type_name("FILE");
+        files_.push_back(out);
+        return out;
+    }
+
+    std::vector<const CLI::Option*> files_;
     node_source nodes_;
     bool json_ = false;
     bool version_ = false;
@@ -285,7 +288,7 @@ parser::parser() {
             "or unix:///path; once per node")
         ->type_name("URI")
         ->allow_extra_args(false);
-    config_ = file(app_, "--config", nodes_.config_file, "A JSON file that names the nodes");
+    file(app_, "--config", nodes_.config_file, "A JSON file that names the nodes");
     app_.add_flag("--json", json_,
                   "Print JSON; run writes what it does to standard error, an object a line");
     file(app_, "--tls-ca", nodes_.tls.ca_file,
@@ -809,9 +812,12 @@ command_line parser::parse(std::vector<std::string> words) {
     }
     if (!wrong.empty()) return wrong_usage(wrong + see_help());
     if (wrong = unexpected(); !wrong.empty()) return wrong_usage(wrong);
-    if (config_->count() != 0 && nodes_.config_file.empty()) {
-        return wrong_usage(
-            "--config names no file: leave it out to use the environment: see redlock help");
+    for (const CLI::Option* const one : files_) {
+        if (one->count() == 0 || !one->as<std::string>().empty()) continue;
+        return wrong_usage(one->get_name() + " names no file: " +
+                           (one == files_.front() ? "leave it out to use the environment"
+                                                  : "name one, or leave it out") +
+                           ": see redlock help");
     }
     if (version_) {
         return printing((json_ ? json_text({{"version", REDLOCK_VERSION}})

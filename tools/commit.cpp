@@ -44,8 +44,10 @@ std::string to_text(const list_standing& of) {
     std::string out(meaning(of.state));
     if (of.number != 0) out += ", after " + std::to_string(of.number) +
                                (of.number == 1 ? " change" : " changes");
-    if (of.settles_in.count() > 0) {
-        out += "; counts for programs with the new list alone in " + format_duration(of.settles_in);
+    const bool is_member = of.state == list_state::changed || of.state == list_state::member;
+    if (is_member && of.settles_in.count() > 0) {
+        out += "; counts for programs with this list alone in " +
+               format_duration(std::chrono::ceil<std::chrono::seconds>(of.settles_in));
     }
     return out;
 }

@@ -44,7 +44,8 @@ void add_quorum(const std::vector<node_report>& reports, const client_options& o
         ++nodes;
         voting += reports[i].has_vote ? 1U : 0U;
         const auto left = reports[i].list.settles_in;
-        if (reports[i].has_vote || left.count() == 0) continue;
+        const bool is_other = reports[i].list.state == list_state::other;
+        if (reports[i].has_vote || left.count() == 0 || is_other) continue;
         ++settling;
         longest = std::max(longest, left);
     }
@@ -53,7 +54,8 @@ void add_quorum(const std::vector<node_report>& reports, const client_options& o
     if (voting + settling >= quorum) {
         to.push_back({"", "list_changes", severity::warning,
                       "the list was changed lately: programs with this list alone get locks in " +
-                          format_duration(longest) + ", those with the joint list get them now"});
+                          format_duration(std::chrono::ceil<std::chrono::seconds>(longest)) +
+                          ", those with the joint list get them now"});
         return;
     }
     to.push_back({"", "no_quorum", severity::error,
@@ -89,11 +91,14 @@ std::vector<finding> all_findings(const std::vector<node_report>& reports,
     return all;
 }
 
+// By the worst of them: what is only to be known is no fault.
 int status_of(const std::vector<finding>& all) {
-    const bool is_ill = std::any_of(all.begin(), all.end(), [](const finding& f) {
-        return f.how_bad == severity::error;
-    });
-    return is_ill ? 2 : all.empty() ? 0 : 1;
+    int status = 0;
+    for (const finding& f : all) {
+        if (f.how_bad == severity::warning) status = std::max(status, 1);
+        if (f.how_bad == severity::error) status = 2;
+    }
+    return status;
 }
 
 std::string to_line(const finding& f) {
@@ -123,13 +128,10 @@ std::string to_lines(const std::vector<finding>& all) {
 
 std::string findings_to_text(const std::vector<node_report>& reports,
                              const std::vector<finding>& all, const std::string& source) {
-    std::string out = "configuration: " + shown(source) + "\n";
-    if (all.empty()) {
-        return out + std::to_string(reports.size()) +
-               " nodes are healthy, and all of them vote\n";
-    }
-    return out + to_lines(all) + std::to_string(votes(reports)) + " of " +
-           std::to_string(reports.size()) + " nodes vote\n";
+    const std::string out = "configuration: " + shown(source) + "\n" + to_lines(all);
+    const std::string nodes = std::to_string(reports.size());
+    if (status_of(all) == 0) return out + nodes + " nodes are healthy, and all of them vote\n";
+    return out + std::to_string(votes(reports)) + " of " + nodes + " nodes vote\n";
 }
 
 // The findings are all in one list.
@@ -151,7 +153,7 @@ std::string findings_to_json(const std::vector<node_report>& reports,
     json_value nodes = json_value::array();
     for (const node_report& r : reports) nodes.push_back(node_to_json(r));
     constexpr const char* states[] = {"healthy", "warnings", "errors"};
-    return json_text({{"healthy", all.empty()},
+    return json_text({{"healthy", status_of(all) == 0},
                       {"state", states[status_of(all)]},
                       {"configuration", redacted(source)},
                       {"findings", std::move(findings)},

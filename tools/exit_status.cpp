@@ -34,8 +34,7 @@ std::string remedy_of_contention(const refusal& why, const std::vector<std::stri
     }
     const auto one = std::find_if(why.votes.begin(), why.votes.end(), stands_for_ever);
     const std::string name = one->resource.empty() ? resources.front() : std::string(one->resource);
-    return "the key has no expiry, so waiting can't help: where nobody needs it any more, take it "
-           "away with redlock release --force '" + name + "', else choose another RESOURCE";
+    return remedy_of_no_expiry(name);
 }
 
 // Whether some lack a vote, and all of these for this reason.
@@ -48,6 +47,11 @@ bool are_all(const refusal& why, const error_code& reason) {
 }
 
 }  // namespace
+
+std::string remedy_of_no_expiry(const std::string& resource) {
+    return "the key has no expiry, so waiting can't help: where nobody needs it any more, take it "
+           "away with redlock release --force '" + resource + "', else choose another RESOURCE";
+}
 
 std::string remedy_of_nodes(const refusal& why) {
     if (are_all(why, errc::in_quarantine)) {

@@ -44,6 +44,8 @@ std::string_view remedy_of_limit(const error_code& why);
 
 /// What is to be done about the nodes, where no quorum could vote.
 std::string remedy_of_nodes(const refusal& why);
+/// Of a key that stands without end.
+std::string remedy_of_no_expiry(const std::string& resource);
 
 /// Whether other holders, or what is kept after them, were in the way, all of which ends by itself.
 bool is_ordinary_contention(const refusal& why);

@@ -53,35 +53,48 @@ std::string left(const slot_state& slot) {
     return slot.valid_for.count() < 0 ? "no expiry" : seconds_text(slot.valid_for);
 }
 
+// On so many nodes that the others are no quorum.
+bool is_other_data(const resource_state& state) {
+    const auto foreign = std::count_if(state.nodes.begin(), state.nodes.end(), [](const auto& n) {
+        return has_other_data(n.error, n.detail);
+    });
+    return static_cast<std::size_t>(foreign) > state.nodes.size() - state.quorum;
+}
+
 int show(const resource_state& state, bool json) {
     if (!print(json ? as_json(state) + "\n" : to_table(state))) return own_failure;
     if (state.decided) return success;
-    complain_of_silence(state);
+    complain(silence_of(state));
     return no_quorum;
 }
 
 }  // namespace
 
-void complain_of_silence(const resource_state& state) {
+std::string silence_of(const resource_state& state) {
     const auto counts = std::to_string(state.quorum) + " of " + std::to_string(state.nodes.size());
     std::string line = state.quorum_after == 0
                            ? "fewer than " + counts + " nodes answered:"
                            : "too few nodes of the old list, or of the new one, answered:";
-    std::size_t foreign = 0;
     std::size_t forbidden = 0;
     std::size_t limited = 0;  // by the program's own descriptors
     for (const auto& node : state.nodes) {
         if (node.error) line += " " + node.node.str() + ": " + problem_of(node) + ";";
-        if (has_other_data(node.error, node.detail)) ++foreign;
         if (lacks_right(node.error, node.detail)) ++forbidden;
         if (!remedy_of_limit(node.error).empty()) ++limited;
     }
     const std::size_t spare = state.nodes.size() - state.quorum;
-    complain(line + " " +
-             (foreign > spare     ? used_for_something_else
-              : forbidden > spare ? "this user may not look: " + std::string(remedy_of_rights)
-              : limited > spare   ? "the nodes may be well"
-                                  : "fix these nodes or their entries in the configuration"));
+    return line + " " +
+           (is_other_data(state) ? used_for_something_else
+            : forbidden > spare  ? "this user may not look: " + std::string(remedy_of_rights)
+            : limited > spare    ? "the nodes may be well"
+                                 : "fix these nodes or their entries in the configuration");
+}
+
+std::string why_in_vain(const resource_state& state) {
+    if (!state.decided) return is_other_data(state) ? silence_of(state) : "";
+    if (!state.held || state.valid_for.count() >= 0) return {};
+    return "'" + shown(state.resource) + "' is " + holders(state) + ": " +
+           remedy_of_no_expiry(state.resource);
 }
 
 std::optional<slot_name> as_slot(const std::string& name) {

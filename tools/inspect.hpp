@@ -44,6 +44,8 @@ std::string as_json(resource_state state);
 /// A table for people to read.
 std::string to_table(const resource_state& state);
 /// Which nodes did not answer, where fewer than a quorum did.
-void complain_of_silence(const resource_state& state);
+std::string silence_of(const resource_state& state);
+/// Why no wait for it can help, and the remedy; empty where one may.
+std::string why_in_vain(const resource_state& state);
 
 }  // namespace redlock::tool

@@ -115,6 +115,10 @@ private:
     void answered(error_code ec, const resource_state& state) {
         --open_;
         if ((ec || !state.decided) && status_ == success) status_ = no_quorum;
+        if (!ec && !state.decided && ++unknown_ == 1) {
+            complain("whether '" + shown(state.resource) + "' is held is not known:");
+            complain(silence_of(state));
+        }
         const bool is_new = !ec && is_in_the_way(state) && (shows_all_ || is_lock(state)) &&
                             shown_.insert(state.resource).second;
         if (is_new && status_ != own_failure &&
@@ -123,7 +127,12 @@ private:
             left_.clear();
         }
         if (!left_.empty()) ask();
-        if (open_ == 0) over_(status_);
+        if (open_ != 0) return;
+        if (unknown_ > 1) {
+            complain("nor of " + std::to_string(unknown_ - 1) +
+                     " more: redlock inspect says why of each");
+        }
+        over_(status_);
     }
 
     client* client_;
@@ -132,6 +141,7 @@ private:
     std::deque<question> left_;
     std::set<std::string> shown_;
     std::size_t open_ = 0;
+    std::size_t unknown_ = 0;
     int status_ = success;
     std::function<void(int)> over_;
 };
@@ -223,8 +233,8 @@ int list(const list_request& request) {
                          ? "list: there are more than 1,000,000 resources: name a PREFIX with "
                            "which fewer of them begin"
                          : "list: " + ec.message() +
-                               ": redlock doctor says what is wrong with the nodes; the user needs "
-                               "+scan");
+                               ": redlock doctor says what is wrong with the nodes; where they are "
+                               "healthy, the user lacks +scan");
             over(ec == errc::no_quorum ? no_quorum : own_failure);
         });
     });

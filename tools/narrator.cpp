@@ -59,25 +59,27 @@ std::string narrator::wait_so_far() const {
 }
 
 void narrator::without_quorum(const resource_state& state, const std::string& down) {
-    constexpr auto between = 1min;
     std::string causes;
     for (const node_state& node : state.nodes) {
         const auto why = problem_of(node);
         if (!why.empty()) causes.append("; ").append(node.node.str()).append(": ").append(why);
     }
     if (causes.empty()) causes = down;
-    const std::string line =
-        "no quorum of nodes may vote" + (causes.empty() ? "" : ": " + causes.substr(2));
+    warn("no quorum of nodes may vote" + (causes.empty() ? "" : ": " + causes.substr(2)) +
+             (draws_ || request_.json ? "" : "; redlock doctor has remedies"),
+         false);
+}
+
+void narrator::warn(const std::string& line, bool has_quorum) {
+    constexpr auto between = 1min;
     if (draws_) return draw(wait_so_far() + ", " + line);
-    if (last_outage_ && clock::now() < *last_outage_ + between) return;
-    last_outage_ = clock::now();
-    if (!request_.json) {
-        return complain(wait_so_far() + ": " + line + "; redlock doctor has remedies");
-    }
+    if (last_warning_ && clock::now() < *last_warning_ + between) return;
+    last_warning_ = clock::now();
+    if (!request_.json) return complain(wait_so_far() + ": " + line);
     json_value out = begin("waiting", request_.resources);
     out["severity"] = "warning";
     out["ms"] = since_start().count();
-    out["quorum"] = false;
+    out["quorum"] = has_quorum;
     out["detail"] = line;
     tell(out);
 }
@@ -88,7 +90,8 @@ void narrator::waiting(const resource_state& state) {
     if ((state.held || state.kept) && request_.lease.slots == 0) {
         if (request_.resources.size() > 1) line += ", '" + state.resource + "'";
         line += (request_.resources.size() > 1 ? " " : ", ") +
-                (state.kept ? kept_until(state) : holders(state));
+                (state.kept ? kept_until(state) : holders(state)) +
+                (state.valid_for.count() < 0 ? " without expiry" : "");
         if (state.held_for) line += " for " + whole_seconds(*state.held_for);
     }
     if (request_.lease.slots > 0 && !state.slots.empty()) line += ", " + slots_held(state);

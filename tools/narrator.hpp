@@ -37,6 +37,8 @@ public:
     /// No quorum of nodes may vote, so the wait can't end. Says it, with the causes, at once and
     /// then once a minute, also where the wait is not reported. `down`: those out of reach.
     void without_quorum(const resource_state& state, const std::string& down);
+    /// The same of another reason for which the wait can't end.
+    void in_vain(const std::string& why) { warn(why, true); }
     /// The wait is over: clears the terminal's line.
     void waited();
     void granted(const lease& got) const;
@@ -46,6 +48,7 @@ public:
     void ended(int status) const;
 
 private:
+    void warn(const std::string& line, bool has_quorum);
     void draw(const std::string& line);
     void tell_of_wait(const resource_state& state) const;
     std::string wait_so_far() const;
@@ -55,7 +58,7 @@ private:
     const bool draws_;
     const clock::time_point began_ = clock::now();
     std::size_t width_ = 0;  // of the line on the terminal, in columns
-    std::optional<clock::time_point> last_outage_;  // when it was said
+    std::optional<clock::time_point> last_warning_;
 };
 
 }  // namespace redlock::tool

@@ -158,7 +158,7 @@ int revoke_one(const revoke_request& request, const configuration& found,
         return own_failure;
     }
     if (!has_holder(state) && !state.decided) {
-        complain_of_silence(state);
+        complain(silence_of(state));
         return no_quorum;
     }
     if (has_holder(state) && !request.yes &&

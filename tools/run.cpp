@@ -155,7 +155,7 @@ std::optional<int> run_under_outer_lock(const run_request& request, const config
     asking.close();
     const auto unknown = std::find_if(states.begin(), states.end(), is_open);
     if (unknown != states.end()) {
-        complain_of_silence(*unknown);
+        complain(silence_of(*unknown));
         return no_quorum;
     }
     std::vector<footing> found;
@@ -302,6 +302,7 @@ private:
     std::string owner_;  // its owner value
     phase phase_ = phase::waiting;
     clock::time_point kill_at_{};
+    clock::time_point looks_at_{};  // again at the resource, where the wait is not reported
     bool has_stop_signal_ = false;  // one came to redlock, not from the terminal to CMD
     bool is_to_continue_ = false;  // CMD, in a moment
     bool has_hung_up_ = false;  // CMD, which no job control can continue
@@ -452,12 +453,15 @@ int runner::run() {
     const int last = status_ - signalled;
     const bool by_key = (last == SIGINT || last == SIGQUIT) &&
                         (last == ended_by_ || last == killed_by_);
+    // The end is reported last, behind what the nodes still owe.
     const auto leave = [&] {
+        says_.ended(status_);
         take_time();
         by_key ? die_of(last) : ::_exit(status_);
     };
     drain(context_, longest_answer(options_), leave);
     if (by_key) leave();
+    says_.ended(status_);
     return status_;
 }
 
@@ -482,16 +486,25 @@ void runner::acquire() {
 void runner::tell_wait() {
     after(says_.pause(), phase::waiting, [this] {
         if (says_.draws() && !terminal_.is_ours()) return tell_wait();
-        says_.tells_of_contention() || client_.stats().quorum == 0 ? look_at(0) : tell_wait();
+        const bool is_due = clock::now() >= looks_at_;  // whether the wait is in vain
+        says_.tells_of_contention() || client_.stats().quorum == 0 || is_due ? look_at(0)
+                                                                             : tell_wait();
     });
 }
 
 // Of several resources the first that is held tells for whom it waits.
 void runner::look_at(std::size_t which) {
+    looks_at_ = clock::now() + 1min;
     auto then = [this, which](error_code why, const resource_state& state) {
         if (phase_ != phase::waiting) return;
         if (client_.stats().quorum == 0) {
             says_.without_quorum(state, nodes_down());
+            return tell_wait();
+        }
+        const std::string in_vain = terms_.slots == 0 ? why_in_vain(state) : "";
+        // A terminal's line says it beside the holder.
+        if (!in_vain.empty() && !(says_.draws() && state.decided)) {
+            says_.in_vain(in_vain);
             return tell_wait();
         }
         if (!why && !state.held && which + 1 < request_.resources.size()) return look_at(which + 1);
@@ -921,7 +934,6 @@ void runner::finish(int status) {
 }
 
 void runner::end() {
-    says_.ended(status_);
     phase_ = phase::over;
     signals_.cancel();
     job_.close();

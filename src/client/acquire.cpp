@@ -158,7 +158,7 @@ void try_votes::note(std::size_t node, const wire::acquire_answer& answer, const
     if (is_in_the_way && query.resources.size() > 1) v.resource = query.resources[answer.which];
     if (answer.slots != 0 && answer.slots < query.slots) {
         v.detail += (v.detail.empty() ? "" : "; ");
-        v.detail += "another program counts " + std::to_string(answer.slots) + " slots";
+        v.detail.append(text::slots_mark).append(std::to_string(answer.slots)).append(" slots");
     }
     v.elapsed = std::chrono::duration_cast<std::chrono::microseconds>(now - query.sent_at);
     v.retry_in = answer.left;

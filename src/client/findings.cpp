@@ -608,7 +608,9 @@ std::vector<node_finding> diagnose(const node_report& of, const probed& facts,
     if (!missing.empty()) found.push_back(about_rights(missing, client.key_prefix));
     add_writes(facts, found);
     const bool is_joint = node_lists(client).is_joint();
-    if (facts.against && !facts.against->is_settling) {
+    // The text about the list names that wait.
+    const bool is_told = of.list.settles_in.count() > 0;
+    if (facts.against && !(facts.against->is_settling && is_told)) {
         found.push_back(about_vote(*facts.against, is_joint));
     }
     add_list(of.list, is_joint, found);

@@ -69,8 +69,9 @@ bool may_exist(const path& file) {
 
 // A home that is another user's is none for this process, as with sudo -E.
 bool is_hidden(const path& file) {
-    struct stat ignored {};
-    return ::stat(file.c_str(), &ignored) != 0 && errno == EACCES;
+    struct stat is {};
+    if (::stat(file.c_str(), &is) == 0 || errno != EACCES) return false;
+    return ::stat(variable("HOME").c_str(), &is) != 0 || is.st_uid != ::geteuid();
 }
 
 // Up to a comma or semicolon that is no part of a password, or to the end.

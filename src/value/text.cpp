@@ -6,6 +6,7 @@
 
 #include <redlock/detail/printable.hpp>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace redlock::text {
@@ -31,12 +32,16 @@ std::string which(const node_vote& v) {
 
 std::string held_cause(const node_vote& v) {
     std::string_view by = v.detail;
+    const std::string_view more = by.substr(std::min(by.find(slots_mark), by.size()));
+    by.remove_suffix(more.size());
+    if (by.ends_with("; ")) by.remove_suffix(2);
     const bool is_kept = by.ends_with(kept_mark);
     if (is_kept) by.remove_suffix(kept_mark.size());
     std::string out = which(v) + (is_kept ? "kept" : "held");
     if (!by.empty()) out += (is_kept ? ", released by " : " by ") + holder(by);
     if (v.retry_in.count() > 0) out += (is_kept ? ", for " : " for ") + brief(v.retry_in) + " more";
     if (v.retry_in.count() < 0) out += " without expiry";
+    if (!more.empty()) out += "; " + printable(more);
     return out;
 }
 

@@ -175,6 +175,67 @@ class Edges(OnNodes):
             self.assertIn("exited with status 3", failed.stderr)
             self.assertNotIn("WRONGPASS", failed.stderr)
 
+    def test_an_empty_name_of_a_file_is_refused(self):
+        for words in (("acquire", "--ttl", "20s", "--token-file="), ("run", "--metrics", ""), ("run", "--tls-ca="),
+                      ("acquire", "--config", "")):
+            got = call(*words, self.resource, *(("--", "true") if words[0] == "run" else ()))
+            self.assertEqual((got.returncode, got.stdout), (125, ""), words)
+            self.assertIn("names no file", got.stderr)
+        token = self.token()
+        for verb in ("extend", "release"):
+            self.assertIn("names no file", call(verb, "--token-file=", stdin=token).stderr)
+        self.expect(0, "release", stdin=token)
+
+    def test_list_names_what_may_be_held(self):
+        config = json.loads(pathlib.Path(CONFIG).read_text(encoding="utf-8"))
+        for name in (self.resource, self.resource + "2", self.resource + "3"):
+            for node, words in zip(config["nodes"], (("SET", name, "x"), ("LPUSH", name, "x"), ("LPUSH", name, "x"))):
+                subprocess.run(["redis-cli", "-u", node, *words], stdout=subprocess.DEVNULL, timeout=LONGEST_S,
+                               check=True)
+        got = call("list", "--all", self.resource)
+        self.assertEqual(got.returncode, 121)
+        self.assertRegex(got.stderr, f"whether '{self.resource}[23]?' is held is not known")
+        self.assertIn("WRONGTYPE", got.stderr)
+        self.assertIn("nor of 2 more", got.stderr)
+
+    def test_the_end_is_told_last(self):
+        path = pathlib.Path(self.list_of((0, None), (1, None), (2, None)))
+        config = json.loads(path.read_text())
+        config.update(node_timeout_ms=100)
+        path.write_text(json.dumps(config))
+        pauses = f"redis-cli -p {config['nodes'][0]['port']} CLIENT PAUSE 1500 ALL"
+        got = call("run", "--json", "--config", str(path), self.resource, "--", "sh", "-c", pauses)
+        self.assertEqual(got.returncode, 0, got.stderr)
+        kinds = [json.loads(line)["kind"] for line in got.stderr.splitlines()]
+        self.assertIn("releases_given_up", kinds)
+        self.assertEqual((kinds[-1], kinds.count("ended")), ("ended", 1))
+
+    def test_nodes_of_which_something_is_to_be_known_are_healthy(self):
+        path = pathlib.Path(self.list_of((0, None), (1, None), (2, None)))
+        config = json.loads(path.read_text())
+        for node in config["nodes"]:
+            node.update(username="managed", password="x", durable=True)
+            subprocess.run(["redis-cli", "-p", str(node["port"]), "ACL", "SETUSER", "managed", "reset", "on", ">x",
+                            "~*", "&*", "+@all", "-config"], stdout=subprocess.DEVNULL, timeout=LONGEST_S, check=True)
+        path.write_text(json.dumps(config))
+        self.expect(0, "run", "--config", str(path), "--wait", "30s", self.resource, "--", "true")
+        said = self.expect(0, "doctor", "--config", str(path))
+        self.assertIn("info: ", said)
+        self.assertIn("durable_by_word", said)
+        self.assertIn("3 nodes are healthy, and all of them vote", said)
+        said = json.loads(self.expect(0, "doctor", "--json", "--config", str(path)))
+        self.assertEqual((said["healthy"], said["state"]), (True, "healthy"))
+        self.assertEqual({finding["severity"] for finding in said["findings"]}, {"info"})
+
+    def test_a_wait_in_vain_says_so(self):
+        for words, said in ((("SET", "data"), "has no expiry, so waiting can't help"), (("LPUSH", "1"), "WRONGTYPE")):
+            name = f"{self.resource}-{words[0]}"
+            self.on_each_node(words[0], name, words[1])
+            for more in ((), ("--json",)):
+                with running("run", "--wait", "forever", *more, name, "--", "true", until=said) as process:
+                    self.assertIsNone(process.poll())
+            self.on_each_node("DEL", name)
+
     def test_a_pipe_is_no_file_of_metrics(self):
         pipe = pathlib.Path(self.folder) / "pipe"
         os.mkfifo(pipe)

@@ -141,7 +141,7 @@ class OnATerminal(unittest.TestCase):
         self.addCleanup(on_all_nodes, "DEL waited")
         self.script("while :; do redlock run --wait 50s waited -- true; echo round; done")
         self.terminal.expect("waiting for 'waited' for ")
-        self.terminal.expect(" s, held by foreign, 1 of 1 in line")
+        self.terminal.expect(" s, held by foreign without expiry, 1 of 1 i")
         self.terminal.expect("\r")  # the same line, once more
         self.terminal.press(CTRL_C)
         self.assertNotIn("round", self.terminal.prompt(130))

@@ -303,6 +303,16 @@ TEST_CASE("a node without a vote says why, and what to do", "[diagnosis]") {
         CHECK(says(f, "42 s"));
         CHECK(says(f, "redlock init"));
     }
+    SECTION("it is in quarantine, and joins") {
+        p.object(errc::in_quarantine, "");
+        p.facts.against->left = 42s;
+        p.facts.against->is_settling = true;
+        p.report.list.state = list_state::joining;
+        const auto found = detail::diagnose(p.report, p.facts, p.options);
+        REQUIRE(found.size() == 2);
+        CHECK(says(found[0], "42 s"));
+        CHECK(says(found[1], "it is joining"));
+    }
     SECTION("for a reason that is not listed") {
         p.object(errc::foreign_data, "the record is not ours");
         CHECK(p.only_finding().problem == node_problem::no_vote);

@@ -791,6 +791,11 @@ TEST_CASE("a file that this user may not read is named; another user's home is p
         return found;
     };
     CHECK(found_by_nobody() == system);
+    ::chmod((here / "home/.config").c_str(), 0700);
+    REQUIRE(::chown((here / "home").c_str(), 65534, 65534) == 0);
+    CHECK(found_by_nobody() == "refused: " + (here / "home/.config/redlock/config.json") +
+                                   ": can't be read: Permission denied");
+    REQUIRE(::chown((here / "home").c_str(), 0, 0) == 0);
     ::chmod(system.c_str(), 0600);
     CHECK(found_by_nobody() == "refused: " + system + ": can't be read: Permission denied");
     ::chmod((here / "etc").c_str(), 0700);

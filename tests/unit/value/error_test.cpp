@@ -294,6 +294,13 @@ TEST_CASE("a held vote tells by whom, for how long, and how fast it came") {
     CHECK(format(v) == "127.0.0.1:7003: held by web-1:4242 for 4.2 s more (0.4 ms)");
     v.retry_in = -1ms;
     CHECK(format(v) == "127.0.0.1:7003: held by web-1:4242 without expiry (0.4 ms)");
+    v.detail = "AAECAw...@web-1:4242#kept; another program counts 2 slots";
+    v.retry_in = 4200ms;
+    CHECK(format(v) == "127.0.0.1:7003: kept, released by web-1:4242, for 4.2 s more; another "
+                       "program counts 2 slots (0.4 ms)");
+    v.detail = "another program counts 2 slots";
+    CHECK(format(v) == "127.0.0.1:7003: held for 4.2 s more; another program counts 2 slots "
+                       "(0.4 ms)");
 }
 
 TEST_CASE("no text contains a whole owner id") {
