@@ -232,8 +232,7 @@ class Edges(OnNodes):
             name = f"{self.resource}-{words[0]}"
             self.on_each_node(words[0], name, words[1])
             for more in ((), ("--json",)):
-                with running("run", "--wait", "forever", *more, name, "--", "true", until=said) as process:
-                    self.assertIsNone(process.poll())
+                self.signalled("run", "--wait", "20s", *more, name, "--", "true", until=said)  # before its end
             self.on_each_node("DEL", name)
 
     def test_a_pipe_is_no_file_of_metrics(self):
