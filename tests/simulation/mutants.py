@@ -260,7 +260,7 @@ def count(program, options):
 
 def keep(listed, name, seed):
     """Writes the seed into the list, which is laid out by hand: all else stays as it is."""
-    entry = re.compile(r'(\{"name": ' + re.escape(json.dumps(name)) + r')(, "seed": \d+)?')
+    entry = re.compile(r'(\{"name": ' + re.escape(json.dumps(name)) + r'(?:,\s*"w\w+": "[^"]*")*)(,\s*"seed": \d+)?')
     listed.write_text(entry.sub(rf'\1, "seed": {seed}', listed.read_text(encoding="utf-8")),
                       encoding="utf-8")
 
