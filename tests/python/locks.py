@@ -581,7 +581,7 @@ class Locks(TwoClients):
         theirs.resign()
 
     def test_each_section_of_an_election_ends_its_own_term(self):
-        election = self.client.election(self.id(), ttl=0.5, renew=False)
+        election = self.client.election(self.id(), ttl=2, renew=False)
         with self.assertRaises(redlock.LeaseLost):
             with election as first:
                 self.assertRaises(redlock.WouldDeadlock, election.campaign)

@@ -242,7 +242,7 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
         self.assertIsNone(await observed.__anext__())
 
     async def test_each_section_of_an_election_ends_its_own_term(self):
-        election = self.client.election(self.id(), ttl=0.5, renew=False)
+        election = self.client.election(self.id(), ttl=2, renew=False)
         with self.assertRaises(redlock.LeaseLost):
             async with election as first:
                 with self.assertRaises(redlock.WouldDeadlock):
@@ -340,7 +340,7 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
         self.assertTrue(await limiter.try_acquire())  # some may have been over by then
 
     async def test_calls_of_a_limiter_are_allowed_in_their_order(self):
-        limiter = self.client.rate_limiter(self.id(), 4, 0.5)
+        limiter = self.client.rate_limiter(self.id(), 4, 1)
         allowed = []
 
         async def call(number, cost):
