@@ -201,9 +201,9 @@ class Edges(OnNodes):
     def test_the_end_is_told_last(self):
         path = pathlib.Path(self.list_of((0, None), (1, None), (2, None)))
         config = json.loads(path.read_text())
-        config.update(node_timeout_ms=100)
+        config.update(node_timeout_ms=500)
         path.write_text(json.dumps(config))
-        pauses = f"redis-cli -p {config['nodes'][0]['port']} CLIENT PAUSE 1500 ALL"
+        pauses = f"redis-cli -p {config['nodes'][0]['port']} CLIENT PAUSE 4000 ALL"
         got = call("run", "--json", "--config", str(path), self.resource, "--", "sh", "-c", pauses)
         self.assertEqual(got.returncode, 0, got.stderr)
         kinds = [json.loads(line)["kind"] for line in got.stderr.splitlines()]
