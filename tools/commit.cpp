@@ -46,8 +46,7 @@ std::string to_text(const list_standing& of) {
                                (of.number == 1 ? " change" : " changes");
     const bool is_member = of.state == list_state::changed || of.state == list_state::member;
     if (is_member && of.settles_in.count() > 0) {
-        out += "; counts for programs with this list alone in " +
-               format_duration(std::chrono::ceil<std::chrono::seconds>(of.settles_in));
+        out += "; counts for programs with this list alone in " + seconds_text(of.settles_in);
     }
     return out;
 }

@@ -54,8 +54,7 @@ void add_quorum(const std::vector<node_report>& reports, const client_options& o
     if (voting + settling >= quorum) {
         to.push_back({"", "list_changes", severity::warning,
                       "the list was changed lately: programs with this list alone get locks in " +
-                          format_duration(std::chrono::ceil<std::chrono::seconds>(longest)) +
-                          ", those with the joint list get them now"});
+                          seconds_text(longest) + ", those with the joint list get them now"});
         return;
     }
     to.push_back({"", "no_quorum", severity::error,

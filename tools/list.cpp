@@ -116,8 +116,8 @@ private:
         --open_;
         if ((ec || !state.decided) && status_ == success) status_ = no_quorum;
         if (!ec && !state.decided && ++unknown_ == 1) {
-            complain("whether '" + shown(state.resource) + "' is held is not known:");
-            complain(silence_of(state));
+            complain("whether '" + shown(state.resource) + "' is held is not known: " +
+                     silence_of(state));
         }
         const bool is_new = !ec && is_in_the_way(state) && (shows_all_ || is_lock(state)) &&
                             shown_.insert(state.resource).second;

@@ -26,7 +26,7 @@ class Nodes(Protocol):
     def inspect(self, resource: str) -> Dict[str, Any]: ...
 
 
-class Levels(Protocol):
+class Reentrant(Protocol):
     """A lock that its thread may acquire again."""
 
     def end_level(self, lease: "Lease") -> bool: ...
@@ -84,7 +84,7 @@ class Lease(Single):
         self._waiters = 0
         self._was_lost = False
         self._fence = 0
-        self._levels: "Optional[weakref.ref[Levels]]" = None
+        self._levels: "Optional[weakref.ref[Reentrant]]" = None
         self.resources = resources
 
     def _granted(self) -> "Lease":

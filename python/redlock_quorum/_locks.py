@@ -20,6 +20,7 @@ from ._times import NO_WAIT, Seconds, milliseconds, waiting
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
 class Stack:
     """The leases of one lock object, with the holder of each: a thread or a task, itself, since numbers of
     threads are used again. It has no lock, which a handler of a signal might wait for in vain: each change

@@ -148,12 +148,9 @@ class Edges(OnNodes):
             self.assertIsNone(process.poll())
 
     def test_a_large_drift_leaves_time_for_a_release(self):
-        path = pathlib.Path(self.list_of((0, None), (1, None), (2, None)))
-        config = json.loads(path.read_text())
-        config.update(ttl_max_ms=60000, node_timeout_ms=50, drift_min_ms=1000)
-        path.write_text(json.dumps(config))
-        token = self.expect(0, "acquire", "--config", str(path), "--wait", "20s", "--ttl", "30s", self.resource)
-        self.expect(0, "release", "--config", str(path), stdin=token)
+        path = self.list_of((0, None), (1, None), (2, None), ttl_max_ms=60000, node_timeout_ms=50, drift_min_ms=1000)
+        token = self.expect(0, "acquire", "--config", path, "--wait", "20s", "--ttl", "30s", self.resource)
+        self.expect(0, "release", "--config", path, stdin=token)
 
     def test_doctor_prints_json_also_where_it_says_whether_nodes_are_ready(self):
         path = self.list_of((0, None), (1, None))
@@ -199,12 +196,10 @@ class Edges(OnNodes):
         self.assertIn("nor of 2 more", got.stderr)
 
     def test_the_end_is_told_last(self):
-        path = pathlib.Path(self.list_of((0, None), (1, None), (2, None)))
-        config = json.loads(path.read_text())
-        config.update(node_timeout_ms=500)
-        path.write_text(json.dumps(config))
-        pauses = f"redis-cli -p {config['nodes'][0]['port']} CLIENT PAUSE 4000 ALL"
-        got = call("run", "--json", "--config", str(path), self.resource, "--", "sh", "-c", pauses)
+        path = self.list_of((0, None), (1, None), (2, None), node_timeout_ms=500)
+        first = json.loads(pathlib.Path(CONFIG).read_text(encoding="utf-8"))["nodes"][0]
+        pauses = f"redis-cli -u {first} CLIENT PAUSE 4000 ALL"
+        got = call("run", "--json", "--config", path, self.resource, "--", "sh", "-c", pauses)
         self.assertEqual(got.returncode, 0, got.stderr)
         kinds = [json.loads(line)["kind"] for line in got.stderr.splitlines()]
         self.assertIn("releases_given_up", kinds)

@@ -72,7 +72,7 @@ class OnNodes(unittest.TestCase):
             process.send_signal(number)
             self.assertEqual(process.wait(LONGEST_S), 128 + number)
 
-    def list_of(self, *nodes):
+    def list_of(self, *nodes, **more):
         """A configuration of its own set: (place in REDLOCK_CONFIG, or None for a dead one; change)."""
         known = json.loads(pathlib.Path(CONFIG).read_text(encoding="utf-8"))["nodes"]
         named = []
@@ -80,7 +80,7 @@ class OnNodes(unittest.TestCase):
             port = self.nobody if place is None else int(known[place].rpartition(":")[2])
             named.append({"host": "127.0.0.1", "port": port, **({"change": change} if change else {})})
         path = pathlib.Path(self.folder) / f"{len(os.listdir(self.folder))}.json"
-        path.write_text(json.dumps({**QUICK, "key_prefix": self.prefix, "nodes": named}),
+        path.write_text(json.dumps({**QUICK, "key_prefix": self.prefix, "nodes": named, **more}),
                         encoding="utf-8")
         return str(path)
 

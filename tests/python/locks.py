@@ -232,7 +232,7 @@ class Locks(TwoClients):
         lock.acquire()
         lock._held[threading.current_thread()][0].release()
         lock.acquire()
-        del lock  # its lease goes on by itself
+        del lock  # which alone had its lease
         gc.collect()
         await_value(self, "held", self.is_held, False)
 
