@@ -2,6 +2,7 @@
 // time; no sockets.
 // SPDX-License-Identifier: MIT
 #include "component/support/records.hpp"
+#include "component/support/stranger.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
 #include "support/requests.hpp"
@@ -269,6 +270,8 @@ TEST_CASE("a client that looked before the bootstrap reads all records before it
     SECTION("of a node that is slower than a quorum, too") {
         w.latency[2] = 150us;
         CHECK(w.granted("r")->outcome() == error_code{});
+        // At once: not by a second try, after one that n2 refused.
+        CHECK(calls_of(w, testing::ask::acquire, 1) == 1);
     }
     SECTION("but does not wait for one that hangs") {
         w.set_mode(0, mode::mute);
