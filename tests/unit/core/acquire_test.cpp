@@ -1217,4 +1217,19 @@ TEST_CASE("several slots are not free where a node counts fewer") {
     CHECK_FALSE(one.is_another_free());
 }
 
+TEST_CASE("what a node counted holds until it is queried again, or a quorum is") {
+    slot_choice one(node_lists(3), 5, 3);
+    one.count(0, 2);
+    one.count_anew(node_mask::only(1));
+    one.count(1, 5);
+    CHECK_FALSE(one.are_enough());
+    SECTION("it") { one.count_anew(node_mask::only(0)); }
+    SECTION("a quorum, where it is gone") {
+        one.count_anew(node_mask::only(1) | node_mask::only(2));
+        CHECK_FALSE(one.are_enough());  // as long as nobody has answered
+        one.count(1, 5);
+    }
+    CHECK(one.are_enough());
+}
+
 }  // namespace slot_choice_test
