@@ -923,6 +923,21 @@ TEST_CASE("a joining node of another set that was away at the commit is named wh
     }
 }
 
+TEST_CASE("a joining node that followed another operator's list is not foreign: that one is completed") {
+    cluster all;
+    list_commit other{all.lists, {"S", "U"}, "x", false};
+    all.run(other, step::become);
+    all.ask(other, d);  // and then the operator is gone
+    REQUIRE(all.records[d]->set == "U");
+    REQUIRE(all.members("U") == 1);
+    list_commit one = all.begun("y");
+    all.run(one);
+    CHECK(one.outcome() == errc::other_set);
+    CHECK(one.foreign().empty());
+    CHECK(one.decided() == "U");
+    CHECK(all.members("U") == 4);
+}
+
 TEST_CASE("a closed node that was passed by is no part of the majority") {
     cluster all;
     list_commit one = all.begun("x");
