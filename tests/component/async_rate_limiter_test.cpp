@@ -185,6 +185,11 @@ TEST_CASE("a wait that is over says that the limit is reached, and for how long"
     CHECK(said.why.votes.size() == 3);
     CHECK(said.retry_after > 2s);
     CHECK(said.retry_after < 4s);
+    const auto alone = both.wait(*both.of_b, 500ms);  // nobody is before it
+    both.pass(500ms);
+    REQUIRE(alone.done());
+    CHECK(alone.value().why.votes.empty());
+    CHECK(alone.value().why.detail.starts_with("earlier calls of this limiter had learned"));
     const auto at_once = both.wait(*both.of_b, -1s);
     REQUIRE(at_once.done());
     CHECK(at_once.error() == errc::contended);
