@@ -20,7 +20,7 @@ struct [[nodiscard]] limit_answer {
     /// returns or completes right after it.
     clock::time_point at{};
     /// If it is not allowed: `errc::contended` where the limit is reached, else the error, with one
-    /// vote per node; none where it asked no node, by what earlier calls of it had learned.
+    /// vote per node; none where no node was queried, by what earlier calls had learned.
     refusal why{};
 
     explicit operator bool() const noexcept { return allowed; }

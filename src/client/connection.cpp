@@ -255,6 +255,7 @@ std::string_view handshake::command_of(step what) noexcept {
         case step::find: return "script|exists";
         case step::load: return "script|load";
         case step::delifeq: return "delifeq";
+        case step::peek:
         case step::record: return "get +set +time";  // of its script: older servers name none
     }
     return {};
@@ -297,6 +298,7 @@ void handshake::begin(std::string& out, std::string_view files_complaint) {
     said_.clear();
     answered_ = 0;
     scripts_ = {};
+    peeked_ = {};
     record_.reset();
     may_be_durable_ = is_of_valkey_9_ = false;
     result_ = {};
@@ -311,6 +313,10 @@ void handshake::begin(std::string& out, std::string_view files_complaint) {
     say(out, step::time, {"TIME"});
     append_search(out);
     said_.push_back(step::find);
+    if (!client_->fencing) return;
+    said_.push_back(step::peek);
+    wire::record_exchange(wire::record_key(client_->key_prefix), {}, core::greeted)
+        .write(out, resp::script_form::by_hash);
 }
 
 // What a replica keeps guards no vote: it has none.
@@ -318,7 +324,8 @@ bool handshake::wants_record() const noexcept {
     return client_->fencing && result_.server.is_master;
 }
 
-void handshake::ask_more(std::string& out, const core::record_terms& known) {
+handshake::outcome handshake::ask_more(std::string& out, const core::record_terms& known) {
+    bool is_read = !wants_record();
     if (!record_) {
         for (const std::size_t i : scripts_.missing()) {
             say(out, step::load, {"SCRIPT", "LOAD", resp::all_scripts()[i].text});
@@ -328,14 +335,20 @@ void handshake::ask_more(std::string& out, const core::record_terms& known) {
         if (wants_delifeq()) {
             say(out, step::delifeq, {"DELIFEQ", wire::record_key(client_->key_prefix), "-"});
         }
-        if (!wants_record()) return;
+    }
+    if (!record_ && wants_record()) {
         core::record_terms terms = known;
         terms.server = result_.server;
         record_.emplace(wire::record_key(client_->key_prefix), std::move(terms), core::greeted);
+        is_read = peeked_.record && !record_->take(std::move(peeked_));
+        if (is_read) result_.record = *record_->answer().record;
     }
-    said_.push_back(step::record);
-    record_->write(out, scripts_.sends_text() ? resp::script_form::whole
-                                              : resp::script_form::by_hash);
+    if (!is_read) {
+        said_.push_back(step::record);
+        record_->write(out, scripts_.sends_text() ? resp::script_form::whole
+                                                  : resp::script_form::by_hash);
+    }
+    return answered_ < said_.size() ? outcome::more : outcome::done;
 }
 
 handshake::outcome handshake::fail(wire::failure why) {
@@ -364,8 +377,9 @@ handshake::outcome handshake::on_reply(const resp::reply& reply) {
     const outcome verdict =
         reply.type() == resp::reply_type::error ? on_error(at, reply) : on_answer(at, reply);
     if (verdict != outcome::more || answered_ < said_.size()) return verdict;
+    const bool is_first_write = at == step::find || at == step::peek;
     const bool wants_more =
-        at == step::find && (scripts_.lacks_any() || wants_record() || wants_delifeq());
+        is_first_write && (scripts_.lacks_any() || wants_record() || wants_delifeq());
     return wants_more ? outcome::ask_more : outcome::done;
 }
 
@@ -403,6 +417,7 @@ handshake::outcome handshake::on_error(step at, const resp::reply& reply) {
         case step::load:
             return fail(cause.error == errc::missing_right ? errc::script_rejected : cause.error,
                         "SCRIPT LOAD: " + cause.detail);
+        case step::peek:
         case step::delifeq: break;
         case step::record:
             // Flushed since the node was queried for its scripts: it is read with the text.
@@ -467,6 +482,8 @@ handshake::outcome handshake::on_answer(step at, const resp::reply& reply) {
         case step::delifeq:
             result_.has_delifeq = reply.type() == resp::reply_type::integer;
             break;
+        // What is wrong with it, it says again.
+        case step::peek: peeked_ = wire::read_record(reply); break;
         case step::record: {
             if (record_->read(reply)) return outcome::ask_more;
             const wire::record_answer& answer = record_->answer();

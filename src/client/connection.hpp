@@ -222,11 +222,11 @@ struct greeting {
 /// Reads `replid`, `is_master` and `has_replicas` from an answer to INFO.
 void read_replication(std::string_view info, core::server_facts& to);
 
-/// AUTH, SELECT, CLIENT SETNAME, INFO, CONFIG GET, TIME and SCRIPT EXISTS leave in one write and
-/// are answered in order. A second write has what needs these answers: SCRIPT LOAD of the scripts
-/// that the node lacks, and, on a master and where `fencing` is on, record.lua; where it is off and
-/// the server is of Valkey 9 or newer, a DELIFEQ that deletes nothing. A third one replaces the
-/// record where it has to be another, as after a restart.
+/// AUTH, SELECT, CLIENT SETNAME, INFO, CONFIG GET, TIME, SCRIPT EXISTS and, where `fencing` is on,
+/// record.lua leave in one write and are answered in order. Mostly that is all. A second write has
+/// what needs these answers: SCRIPT LOAD of the scripts that the node lacks; record.lua, where it
+/// was one of these, or replaces the record of a master, as after a restart; where `fencing` is off
+/// and the server is of Valkey 9 or newer, a DELIFEQ that deletes nothing.
 class handshake {
 public:
     enum class outcome : std::uint8_t {
@@ -242,8 +242,8 @@ public:
     /// Starts again: appends the first commands to `out`.
     void begin(std::string& out, std::string_view files_complaint = {});
     /// Once the first answers are there, and again where the record is to be replaced, or the node
-    /// lost its scripts meanwhile.
-    void ask_more(std::string& out, const core::record_terms& known);
+    /// lost its scripts meanwhile. Mostly there is no more, and it is done.
+    outcome ask_more(std::string& out, const core::record_terms& known);
     outcome on_reply(const resp::reply& reply);
     /// Why it failed; secrets never appear.
     const wire::failure& why() const noexcept { return why_; }
@@ -258,6 +258,7 @@ private:
         durability,
         time,
         find,  // the scripts
+        peek,  // at the record, before it is known that the script is there
         load,
         delifeq,
         record
@@ -282,6 +283,7 @@ private:
     bool is_of_valkey_9_ = false;  // or newer
     bool may_be_durable_ = false;  // by INFO it neither has replicas nor was one
     core::script_search scripts_;
+    wire::record_answer peeked_;
     std::optional<wire::record_exchange> record_;
     greeting result_;
     wire::failure why_;  // empty unless it failed

@@ -63,10 +63,7 @@ void limit_operation::on_due(time_point now) {
     assert(!is_over() && !asks_);
     // Another call may stand before it by now, and is then the one that looks again.
     if (now < of_->calls.deadline(*this)) return stand_in_line(now);
-    if (!last_.code) {
-        return end_unasked("earlier calls of this limiter had learned that no slot is free by then",
-                           now);
-    }
+    if (!last_.code) return end_unasked("no slot is free by then, as earlier calls learned", now);
     end({.why = std::exchange(last_, {})}, now);
 }
 

@@ -178,12 +178,14 @@ void session::greet(time_point now) {
 
 void session::on_greeting(const resp::reply& reply, time_point now) {
     last_answer_ = now;
-    switch (handshake_.on_reply(reply)) {
-        case handshake::outcome::more: break;
-        case handshake::outcome::ask_more:
-            handshake_.ask_more(outgoing(), owner_->record_terms(index()));
-            queried(now);
-            break;
+    auto found = handshake_.on_reply(reply);
+    if (found == handshake::outcome::ask_more) {
+        found = handshake_.ask_more(outgoing(), owner_->record_terms(index()));
+        if (found == handshake::outcome::more) queried(now);
+    }
+    switch (found) {
+        case handshake::outcome::more:
+        case handshake::outcome::ask_more: break;
         case handshake::outcome::failed: give_up(handshake_.why(), true, now); break;
         case handshake::outcome::done: on_ready(now); break;
     }

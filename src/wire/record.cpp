@@ -452,8 +452,8 @@ bool record_exchange::apply(const core::record_facts& found) {
     return true;
 }
 
-bool record_exchange::read(const resp::reply& reply) {
-    answer_ = read_record(reply);
+bool record_exchange::take(record_answer read) {
+    answer_ = std::move(read);
     if (!answer_.record) return false;
     core::record_facts& found = *answer_.record;
     const bool is_done = next_ && found.text == written_at(*next_, found.time_us);

@@ -56,7 +56,9 @@ public:
     /// What the node has said of its server meanwhile: for the rule that is applied to a reply.
     void set_server(core::server_facts server) { terms_.server = std::move(server); }
     /// Takes the reply. Returns whether to `write` again.
-    bool read(const resp::reply& reply);
+    bool read(const resp::reply& reply) { return take(read_record(reply)); }
+    /// The same of one that was read by another's `write`.
+    bool take(record_answer read);
     /// At the end, as it counts for the client; and what the rule said.
     const record_answer& answer() const noexcept { return answer_; }
 

@@ -55,6 +55,18 @@ TEST_CASE("with the defaults a lock is had, kept and given back across an ocean"
     }
 }
 
+TEST_CASE("a connection serves one round trip after it was made") {
+    connected_world w(usual_options());
+    REQUIRE(w.granted("r")->held);  // now the nodes have records and scripts
+    for (auto& l : w.latency) l = 40ms;
+    const auto before = w.now;
+    for (std::size_t i = 0; i < 3; ++i) w.cut(i);
+    w.run_for(1ms);
+    CHECK(w.granted("other", {.ttl = 3s, .wait = 1s})->held);
+    // A short rest, one way until it is made, the greeting, and the acquire itself.
+    CHECK(w.now - before < 30ms + 40ms + 80ms + 80ms);
+}
+
 TEST_CASE("nodes vote though round trips are longer than the pause between looks at the clocks") {
     const duration apart = GENERATE(0ms, 200ms, 250ms, 400ms);
     const auto far = GENERATE(140ms, 160ms, 180ms);

@@ -73,6 +73,8 @@ std::string scripts_but(const std::vector<std::string_view>& missing) {
     return all;
 }
 const std::string scripts_there = scripts_but({});
+/// The first look at the record, where the node has lost the scripts that it said to have.
+const std::string flushed = "-NOSCRIPT No matching script.\r\n";
 
 fakes::command load(const resp::script& s) { return {"SCRIPT", "LOAD", std::string(s.text)}; }
 
@@ -181,11 +183,11 @@ TEST_CASE("what the node lacks is loaded in one write with the look at the recor
         return said == loads;
     };
     SECTION("nothing, where it has all") {
-        CHECK(after(h, told + scripts_there) == (has_record ? outcome::ask_more : outcome::done));
+        CHECK(after(h, told + scripts_there + flushed) == (has_record ? outcome::ask_more : outcome::done));
         CHECK(says({}));
     }
     SECTION("some") {
-        CHECK(after(h, told + scripts_but({"plain", "wait"})) == outcome::ask_more);
+        CHECK(after(h, told + scripts_but({"plain", "wait"}) + flushed) == outcome::ask_more);
         CHECK(says({load(resp::plain()), load(resp::wait())}));
         CHECK(answered(h, fakes::bulk(resp::plain().sha1)) == outcome::more);
         SECTION("well") {
@@ -200,7 +202,7 @@ TEST_CASE("what the node lacks is loaded in one write with the look at the recor
     SECTION("all, where this user may not look for them") {
         const std::string refusal = GENERATE(
             "-NOPERM no permissions to run 'script|exists'\r\n", "-ERR unknown subcommand\r\n");
-        CHECK(after(h, told + refusal) == outcome::ask_more);
+        CHECK(after(h, told + refusal + flushed) == outcome::ask_more);
         std::vector<fakes::command> loads;
         for (const auto& s : resp::all_scripts()) loads.push_back(load(s));
         CHECK(says(loads));
@@ -228,8 +230,8 @@ TEST_CASE("a script that the node does not load ends the handshake, with the cau
 TEST_CASE("scripts that are flushed meanwhile cost another question") {
     const auto node = plain_node();
     detail::handshake h(node, fenced);
-    REQUIRE(after(h, "+OK\r\n" + info() + config("always") + time_told + scripts_but({"wait"})) ==
-            outcome::ask_more);
+    REQUIRE(after(h, "+OK\r\n" + info() + config("always") + time_told + scripts_but({"wait"}) +
+                         flushed) == outcome::ask_more);
     said_next(h);
     CHECK(answered(h, fakes::bulk(resp::wait().sha1)) == outcome::more);
     CHECK(answered(h, "-NOSCRIPT No matching script.\r\n") == outcome::ask_more);
@@ -273,7 +275,7 @@ TEST_CASE("the restart guard needs them, and says so") {
     CHECK(after(h, "+OK\r\n" + info() + durability + "-NOPERM no time\r\n") == outcome::failed);
     CHECK(h.why().detail.find("TIME") != std::string::npos);
     CHECK(after(h, "+OK\r\n" + info() + durability + "+OK\r\n") == outcome::failed);
-    CHECK(after(h, "+OK\r\n" + info() + durability + time_told + scripts_there) ==
+    CHECK(after(h, "+OK\r\n" + info() + durability + time_told + scripts_there + flushed) ==
           outcome::ask_more);
     CHECK(h.result().time_us == 1'700'000'000'000'007);
     CHECK(h.result().server.run_id == "r1");
@@ -283,7 +285,7 @@ TEST_CASE("a replica is greeted, but keeps no record") {
     const auto node = plain_node();
     detail::handshake h(node, fenced);
     CHECK(after(h, "+OK\r\n" + info("slave") + config("always") + time_told +
-                       scripts_there) == outcome::done);
+                       scripts_there + flushed) == outcome::done);
     CHECK_FALSE(h.result().server.is_master);
 }
 
@@ -292,7 +294,7 @@ TEST_CASE("a node is durable where every write is on disk before it is answered"
     detail::handshake h(node, fenced);
     const auto is_durable = [&](const std::string& log, const std::string& policy) {
         const auto o = after(h, "+OK\r\n" + info("master", log) + policy + time_told +
-                                    scripts_there);
+                                    scripts_there + flushed);
         REQUIRE(o == outcome::ask_more);
         return h.result().server.is_durable;
     };
@@ -320,8 +322,8 @@ TEST_CASE("a node may be said to be durable where it does not show it, and never
     node.durable = true;
     const auto is_durable = [&](const std::string& lines, const std::string& policy) {
         detail::handshake h(node, fenced);
-        REQUIRE(after(h, "+OK\r\n" + info("master", lines) + policy + time_told + scripts_there) ==
-                outcome::ask_more);
+        REQUIRE(after(h, "+OK\r\n" + info("master", lines) + policy + time_told + scripts_there +
+                             flushed) == outcome::ask_more);
         return h.result().server.is_durable;
     };
     CHECK(is_durable("", "-NOPERM no config\r\n"));
@@ -336,13 +338,72 @@ TEST_CASE("a node may be said to be durable where it does not show it, and never
     CHECK_FALSE(is_durable(logged, "-NOPERM no config\r\n"));
 }
 
+TEST_CASE("the record is read in the first write, and mostly that is all") {
+    const auto node = plain_node();
+    detail::handshake h(node, fenced);
+    const std::string told = "+OK\r\n" + info("master", logged) + config("always") + time_told;
+    const auto found = [](const std::string& text) {
+        return "*2\r\n:1700000000000009\r\n" + fakes::bulk(text);
+    };
+    const std::string same = epoch + " run_id=r1 replid=d1 durable=1 since=1600000000000000" +
+                             " created=1600000000000000 quarantine=95000 ttl_max=90000" +
+                             " set=3:abc names=a,b,c";
+    const core::record_terms known{.set = "3:abc", .names = "a,b,c"};
+    std::string out;
+    const auto asks = [&](outcome what) {
+        out.clear();
+        CHECK(h.ask_more(out, known) == what);
+        resp::parser p;
+        return fakes::decode(p, out);
+    };
+    SECTION("as it is") {
+        CHECK(after(h, told + scripts_there + found(same)) == outcome::ask_more);
+        CHECK(asks(outcome::done).empty());
+        CHECK(h.result().record.epoch == epoch);
+        CHECK(h.result().record.time_us == 1'700'000'000'000'009);
+    }
+    SECTION("or that there is none") {
+        CHECK(after(h, told + scripts_there + "*2\r\n:1700000000000009\r\n$-1\r\n") ==
+              outcome::ask_more);
+        CHECK(asks(outcome::done).empty());
+        CHECK_FALSE(h.result().record.exists);
+    }
+    SECTION("but for scripts that the node lacks") {
+        CHECK(after(h, told + scripts_but({"wait"}) + found(same)) == outcome::ask_more);
+        CHECK(asks(outcome::more) == std::vector<fakes::command>{load(resp::wait())});
+        CHECK(answered(h, fakes::bulk(resp::wait().sha1)) == outcome::done);
+        CHECK(h.result().record.epoch == epoch);
+    }
+    SECTION("but for another one, where the server was started again") {
+        auto earlier = same;
+        earlier.replace(earlier.find("run_id=r1"), 9, "run_id=r0");
+        earlier.replace(earlier.find("durable=1"), 9, "durable=0");
+        CHECK(after(h, told + scripts_there + found(earlier)) == outcome::ask_more);
+        const auto said = asks(outcome::more);
+        REQUIRE(said.size() == 1);
+        REQUIRE(said[0].size() == 7);
+        CHECK(said[0][4] == earlier);
+    }
+    SECTION("and again where it could not be read, which says why") {
+        CHECK(after(h, told + scripts_there + found("foreign")) == outcome::ask_more);
+        CHECK(asks(outcome::more).size() == 1);
+        CHECK(answered(h, found("foreign")) == outcome::failed);
+        CHECK(h.why().error == errc::foreign_data);
+    }
+    SECTION("of a replica for nothing") {
+        CHECK(after(h, "+OK\r\n" + info("slave") + config("always") + time_told + scripts_there +
+                           found(same)) == outcome::done);
+        CHECK_FALSE(h.result().record.exists);
+    }
+}
+
 TEST_CASE("the record is requested once the node has reported its role, settings and time") {
     const auto node = plain_node();
     auto by = fenced;
     by.key_prefix = "p:";
     detail::handshake h(node, by);
     REQUIRE(after(h, "+OK\r\n" + info("master", logged) + config("always") + time_told +
-                         scripts_there) == outcome::ask_more);
+                         scripts_there + flushed) == outcome::ask_more);
     const core::record_terms known{.set = "3:abc",
                                    .names = "a,b,c",
                                    .epoch = std::string(22, 'F'),

@@ -113,22 +113,22 @@ std::vector<misdeed> broken_greetings() {
         {"a time before all time", at("TIME", 0, {.bytes = "*2\r\n$2\r\n-1\r\n$1\r\n0\r\n"})},
         {"a time of no day", at("TIME", 0, {.bytes = "*2\r\n$1\r\nx\r\n$1\r\n0\r\n"})},
         {"an error for the node record",
-         at("EVALSHA RECORD", 0, {.bytes = "-WRONGTYPE no record\r\n"})},
+         at("EVALSHA RECORD", 1, {.bytes = "-WRONGTYPE no record\r\n"})},
         {"a node record that is none",
-         at("EVALSHA RECORD", 0, {.bytes = "*2\r\n:1700000000000000\r\n$4\r\ntext\r\n"})},
-        {"half a node record", at("EVALSHA RECORD", 0, {.bytes = "*3\r\n:1\r\n:2\r\n:3\r\n"})},
-        {"closes at the node record", at("EVALSHA RECORD", 0, {.bytes = "", .after = then::close})},
+         at("EVALSHA RECORD", 1, {.bytes = "*2\r\n:1700000000000000\r\n$4\r\ntext\r\n"})},
+        {"half a node record", at("EVALSHA RECORD", 1, {.bytes = "*3\r\n:1\r\n:2\r\n:3\r\n"})},
+        {"closes at the node record", at("EVALSHA RECORD", 1, {.bytes = "", .after = then::close})},
         {"silent at the node record",
-         at("EVALSHA RECORD", 0, {.bytes = "", .after = then::fall_silent})},
+         at("EVALSHA RECORD", 1, {.bytes = "", .after = then::fall_silent})},
         {"a node record of other kinds",
-         at("EVALSHA RECORD", 0, {.bytes = "*2\r\n$1\r\nx\r\n*0\r\n"})},
+         at("EVALSHA RECORD", 1, {.bytes = "*2\r\n$1\r\nx\r\n*0\r\n"})},
     };
 }
 
 // A record of the client's own set, with that number wherever it has one.
 misbehaviour records_of(const std::string& number) {
     return [number](const request& r) -> answer {
-        if (r.name != "EVALSHA RECORD" || r.number_of_name != 0) return {.bytes = r.proper};
+        if (r.name != "EVALSHA RECORD" || r.number_of_name != 1) return {.bytes = r.proper};
         const auto from = r.proper.find("\r\n", r.proper.find('$')) + 2;
         record_words words(r.proper.substr(from, r.proper.size() - from - 2));
         for (const auto* const name : {"since", "cluster_since", "created", "quarantine", "ttl_max",

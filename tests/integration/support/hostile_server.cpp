@@ -210,6 +210,10 @@ public:
                 s.set = name.substr(from, name.find('#', from) - from);
             }
             r.proper = proper_answer(r.name, *words, port_, s.set);
+            // It is sent the scripts only then.
+            if (r.name == "EVALSHA RECORD" && r.number_of_name == 0) {
+                r.proper = "-NOSCRIPT No matching script.\r\n";
+            }
             r.words = std::move(*words);
             const std::lock_guard lock(mutex_);
             ++commands_[r.name];
