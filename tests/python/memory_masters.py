@@ -1,6 +1,7 @@
 # The Python package on the test kit's masters: losses and refusals in virtual time.
 # SPDX-License-Identifier: MIT
 """usage: REDLOCK_LIBRARY=FILE PYTHONPATH=DIR memory_masters.py [TEST...]; FILE has kit/masters.h, too."""
+import concurrent.futures
 import contextlib
 import ctypes
 import gc
@@ -35,9 +36,11 @@ class MemoryMasters(unittest.TestCase):
 
     def tearDown(self):
         # A release that a node did not answer is waited for, in virtual time.
-        closes = threading.Thread(target=self.client.close)
-        closes.start()
-        self.pass_time(closes.is_alive, lambda: "the client does not close")
+        crew = concurrent.futures.ThreadPoolExecutor(1)
+        closes = crew.submit(self.client.close)
+        crew.shutdown(wait=False)
+        self.pass_time(lambda: not closes.done(), lambda: "the client does not close")
+        closes.result()
         self.client = None
         gc.collect()  # errors have frames, which have the client: it goes before the masters
         KIT.redlock_masters_free(self.masters)

@@ -210,7 +210,7 @@ public:
                 s.set = name.substr(from, name.find('#', from) - from);
             }
             r.proper = proper_answer(r.name, *words, port_, s.set);
-            // It is sent the scripts only then.
+            // It says that it has no script, and is sent them after this look.
             if (r.name == "EVALSHA RECORD" && r.number_of_name == 0) {
                 r.proper = "-NOSCRIPT No matching script.\r\n";
             }
